@@ -194,7 +194,7 @@ function makeHistory(
   { reports }: QueueDatabase,
   events: QueueEvents,
 ): HistoryRecorder | undefined {
-  return worker && history ? new HistoryRecorder({ reports, events }) : undefined;
+  return worker && history ? new HistoryRecorder(reports, events) : undefined;
 }
 
 function makeAdmin(

@@ -4,11 +4,6 @@ import type { QueueReports } from '../../storage/reports.js';
 import { histogramOf } from '../../values/histogram.js';
 import { OutcomeTally, type RouteTally } from './outcome-tally.js';
 
-export interface HistoryRecorderParts {
-  readonly reports: Pick<QueueReports, 'measure' | 'addHistory' | 'condenseHistory'>;
-  readonly events: QueueEvents;
-}
-
 /** How often what ended is written down. */
 const everyMs = 15_000;
 
@@ -18,15 +13,20 @@ const everyMs = 15_000;
  */
 export class HistoryRecorder {
   readonly tally = new OutcomeTally();
-  readonly #parts: HistoryRecorderParts;
+  readonly #reports: Pick<QueueReports, 'measure' | 'addHistory' | 'condenseHistory'>;
+  readonly #events: QueueEvents;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #hasWarned = false;
 
-  constructor(parts: HistoryRecorderParts) {
-    this.#parts = parts;
-    this.tally.listen(parts.events);
-    parts.events.on('worker.started', () => this.#start());
+  constructor(
+    reports: Pick<QueueReports, 'measure' | 'addHistory' | 'condenseHistory'>,
+    events: QueueEvents,
+  ) {
+    this.#reports = reports;
+    this.#events = events;
+    this.tally.listen(events);
+    events.on('worker.started', () => this.#start());
   }
 
   /** Writes what there is. What cannot be written now is kept for the next time. */
@@ -58,7 +58,7 @@ export class HistoryRecorder {
       this.#warn(error);
       return;
     }
-    await this.#parts.reports.condenseHistory().catch((error: unknown) => this.#warn(error));
+    await this.#reports.condenseHistory().catch((error: unknown) => this.#warn(error));
   }
 
   async #add(taken: readonly RouteTally[]): Promise<void> {
@@ -74,18 +74,18 @@ export class HistoryRecorder {
         runs: histogram(times.map(({ runMs }) => runMs)),
       };
     });
-    await this.#parts.reports.addHistory(rows);
+    await this.#reports.addHistory(rows);
   }
 
   async #measure(ids: readonly string[]): Promise<ReadonlyMap<string, MeasuredAttempt>> {
-    return ids.length === 0 ? new Map() : this.#parts.reports.measure(ids);
+    return ids.length === 0 ? new Map() : this.#reports.measure(ids);
   }
 
   /** Charts are a help; that they have a gap is said once. */
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    this.#parts.events.emit('warning', {
+    this.#events.emit('warning', {
       message: `what ended could not be written down for the charts: ${String(error)}. It is tried again`,
     });
   }

@@ -110,7 +110,7 @@ async function makeRecorder(query = bench.pool.query.bind(bench.pool)) {
     inTransaction: (work) => inTransaction(bench.pool, work),
   };
   const reports = new PostgresReports(access as QueueAccess, { findPurgeable: () => Promise.reject() });
-  const recorder = new HistoryRecorder({ reports, events });
+  const recorder = new HistoryRecorder(reports, events);
   return { recorder, events };
 }
 
