@@ -28,15 +28,12 @@ export function shareServer(
   events: QueueEvents,
 ): SharedQueue {
   const place = `the server of the client-server mode at ${server.host}:${server.notifyPort}`;
-  const locks = new ServerLocks({
-    ...server,
-    changed: (trouble) => {
-      if (trouble === undefined) events.emit('notice', { message: `${place} hears this worker again` });
-      else
-        events.emit('warning', {
-          message: `${place} is out of reach, so this worker claims nothing: ${trouble}`,
-        });
-    },
+  const locks = new ServerLocks(server, (trouble) => {
+    if (trouble === undefined) events.emit('notice', { message: `${place} hears this worker again` });
+    else
+      events.emit('warning', {
+        message: `${place} is out of reach, so this worker claims nothing: ${trouble}`,
+      });
   });
   const stuck = (): void => {
     events.emit('warning', {

@@ -119,14 +119,8 @@ async function join(
 ): Promise<{ locks: ServerLocks; lost: Promise<void> }> {
   const lost = deferred();
   const { notifyPort, lockPort } = server;
-  const locks = new ServerLocks({
-    host: '127.0.0.1',
-    notifyPort,
-    lockPort,
-    messageTimeoutMs,
-    changed: (trouble) => {
-      if (trouble !== undefined) lost.resolve();
-    },
+  const locks = new ServerLocks({ host: '127.0.0.1', notifyPort, lockPort, messageTimeoutMs }, (trouble) => {
+    if (trouble !== undefined) lost.resolve();
   });
   onTestFinished(() => locks.close());
   locks.join('7');
@@ -154,13 +148,9 @@ test('a process that stood still takes no answer for that of another call: it co
 
 test('before the server hears it, a process takes no task and no turn, but where somebody waits for it', async () => {
   const server = await NsjServer.start({ areDue: async () => false });
-  const locks = new ServerLocks({
-    host: '127.0.0.1',
-    notifyPort: server.notifyPort,
-    lockPort: server.lockPort,
-    messageTimeoutMs: 5_000,
-    changed: () => undefined,
-  });
+  const { notifyPort, lockPort } = server;
+  const place = { host: '127.0.0.1', notifyPort, lockPort, messageTimeoutMs: 5_000 };
+  const locks = new ServerLocks(place, () => undefined);
   onTestFinished(() => locks.close());
   locks.join('7');
   expect(await locks.take(['17'])).toEqual(new Set());

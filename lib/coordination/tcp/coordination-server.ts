@@ -139,14 +139,15 @@ export class CoordinationServer {
 
   #accept(socket: Socket, workerOf: (peer: Peer) => NotifiedWorker | undefined): Client {
     const { messageTimeoutMs } = this.#parts;
-    const peer = new Peer(socket, {
+    const peer = new Peer(
+      socket,
       messageTimeoutMs,
-      received: (message) => this.#received(client, message),
-      gone: (why, isFault) => {
+      (message) => this.#received(client, message),
+      (why, isFault) => {
         this.#forget(client);
         if (isFault) this.#tell(`cut the connection of ${peer.address}: ${why}`);
       },
-    });
+    );
     const client: Client = {
       peer,
       worker: workerOf(peer),

@@ -1,18 +1,6 @@
 import type { Socket } from 'node:net';
 import { frame, FrameReader, longestMessage } from './frames.js';
 
-export interface PeerParts {
-  /** How long a message may take from its first byte to its mark. */
-  readonly messageTimeoutMs: number;
-  readonly received: (message: string) => void;
-  /**
-   * Called once, when the connection is gone.
-   *
-   * @param isFault whether the other end did what it must not
-   */
-  readonly gone: (why: string, isFault: boolean) => void;
-}
-
 /** A peer that has died without a word is noticed after this and ten probes, a second apart. */
 const keepAliveMs = 15_000;
 /** Bytes that wait for a peer that does not read. */
@@ -23,15 +11,30 @@ export class Peer {
   /** Where it is, for people. */
   readonly address: string;
   readonly #socket: Socket;
-  readonly #parts: PeerParts;
+  /** How long a message may take from its first byte to its mark. */
+  readonly #messageTimeoutMs: number;
+  readonly #received: (message: string) => void;
+  /**
+   * Called once, when the connection is gone.
+   *
+   * @param isFault whether the other end did what it must not
+   */
+  readonly #gone: (why: string, isFault: boolean) => void;
   readonly #reader = new FrameReader();
   #timer: NodeJS.Timeout | undefined;
   #why: string | undefined;
   #isGone = false;
 
-  constructor(socket: Socket, parts: PeerParts) {
+  constructor(
+    socket: Socket,
+    messageTimeoutMs: number,
+    received: (message: string) => void,
+    gone: (why: string, isFault: boolean) => void,
+  ) {
     this.#socket = socket;
-    this.#parts = parts;
+    this.#messageTimeoutMs = messageTimeoutMs;
+    this.#received = received;
+    this.#gone = gone;
     this.address = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? '?'}`;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, keepAliveMs);
@@ -65,7 +68,7 @@ export class Peer {
     const messages = this.#reader.read(segment);
     for (const message of messages) {
       if (this.#isGone) return;
-      this.#parts.received(message);
+      this.#received(message);
     }
     if (this.#isGone) return;
     if (this.#reader.isTooLong) this.cut(`it sent a message of more than ${longestMessage} bytes`);
@@ -79,10 +82,9 @@ export class Peer {
       this.#timer = undefined;
     }
     if (!this.#reader.isWithin) return;
-    const { messageTimeoutMs } = this.#parts;
     this.#timer ??= setTimeout(
-      () => this.cut(`it did not end a message within ${messageTimeoutMs} ms`),
-      messageTimeoutMs,
+      () => this.cut(`it did not end a message within ${this.#messageTimeoutMs} ms`),
+      this.#messageTimeoutMs,
     );
   }
 
@@ -90,6 +92,6 @@ export class Peer {
     if (this.#isGone) return;
     this.#isGone = true;
     clearTimeout(this.#timer);
-    this.#parts.gone(this.#why ?? why, isFault);
+    this.#gone(this.#why ?? why, isFault);
   }
 }

@@ -43,16 +43,17 @@ export class ServerLink {
     return new Promise((opened, failed) => {
       const socket = connect({ host, port });
       const slow = setTimeout(() => peer.cut('it cannot be reached'), messageTimeoutMs);
-      const peer = new Peer(socket, {
+      const peer = new Peer(
+        socket,
         messageTimeoutMs,
-        received: (message) => link.#received(message, use),
-        gone: (why) => {
+        (message) => link.#received(message, use),
+        (why) => {
           clearTimeout(slow);
           link.#end(new Error(`the server at ${host}:${port}: ${why}`));
           failed(link.#gone);
           use.gone?.(why);
         },
-      });
+      );
       const link = new ServerLink(peer, messageTimeoutMs);
       socket.once('connect', () => {
         clearTimeout(slow);

@@ -1,22 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ResolvedSharedServer } from '../../options/shared-server.js';
 import { Backoff } from '../../timing/backoff.js';
 import { joinedCall } from './calls.js';
 import { ServerLink } from './server-link.js';
-
-/** Where the server is that workers of both libraries share. */
-export interface SharedServer {
-  readonly host: string;
-  /** Where workers wait for work, and lock what they run. */
-  readonly notifyPort: number;
-  /** Where routines lock. */
-  readonly lockPort: number;
-  readonly messageTimeoutMs: number;
-}
-
-export interface ServerLocksParts extends SharedServer {
-  /** Told, once each time, that nothing can be locked, and that it can again (undefined). */
-  readonly changed: (trouble: string | undefined) => void;
-}
 
 /** The lock of the notify job of nsj-queue-lib, which is that of task 3 as well. */
 const notifyJob = '3';
@@ -36,7 +22,9 @@ const briefEveryMs = 15_000;
  * there is a call in time that does no harm, and whoever comes too late for it connects again.
  */
 export class ServerLocks {
-  readonly #parts: ServerLocksParts;
+  readonly #server: ResolvedSharedServer;
+  /** Told, once each time, that nothing can be locked, and that it can again (undefined). */
+  readonly #changed: (trouble: string | undefined) => void;
   readonly #backoff = new Backoff({ firstMs: 200, mostMs: 5_000 });
   readonly #held = new Set<string>();
   /** Once the server hears it. */
@@ -47,8 +35,9 @@ export class ServerLocks {
   #trouble: string | undefined;
   #askedBrieflyAt = performance.now();
 
-  constructor(parts: ServerLocksParts) {
-    this.#parts = parts;
+  constructor(server: ResolvedSharedServer, changed: (trouble: string | undefined) => void) {
+    this.#server = server;
+    this.#changed = changed;
   }
 
   /** Connects, now and after each loss, as that worker. */
@@ -112,13 +101,13 @@ export class ServerLocks {
   /** One that came too late for its last call may hear an answer twice. */
   get #joined(): ServerLink | undefined {
     const link = this.#link;
-    if (link && link.silentMs > this.#parts.messageTimeoutMs * 0.8)
+    if (link && link.silentMs > this.#server.messageTimeoutMs * 0.8)
       link.cut('this process stood still for too long');
     return this.#link;
   }
 
   async #briefly<T>(work: () => Promise<T>): Promise<T | undefined> {
-    const { host, lockPort: port, messageTimeoutMs } = this.#parts;
+    const { host, lockPort: port, messageTimeoutMs } = this.#server;
     const link = await ServerLink.open({ host, port, messageTimeoutMs }).catch(() => undefined);
     if (!link) return undefined;
     try {
@@ -157,7 +146,7 @@ export class ServerLocks {
 
   /** Answers why it has ended. Our server is asked through the lock port, where it hears everybody. */
   async #stayConnected(joined: string): Promise<string> {
-    const { notifyPort, lockPort, messageTimeoutMs } = this.#parts;
+    const { notifyPort, lockPort, messageTimeoutMs } = this.#server;
     let timer: NodeJS.Timeout | undefined;
     try {
       let server = await this.#connect(lockPort);
@@ -189,7 +178,7 @@ export class ServerLocks {
     readonly notified: Promise<undefined>;
     readonly gone: Promise<string>;
   }> {
-    const { host, messageTimeoutMs } = this.#parts;
+    const { host, messageTimeoutMs } = this.#server;
     const use: { notified?: () => void; gone?: (why: string) => void } = {};
     const notified = new Promise<undefined>((heard) => (use.notified = () => heard(undefined)));
     const gone = new Promise<string>((ended) => (use.gone = ended));
@@ -207,6 +196,6 @@ export class ServerLocks {
   #tell(trouble: string | undefined): void {
     const isNew = (trouble === undefined) !== (this.#trouble === undefined);
     this.#trouble = trouble;
-    if (isNew) this.#parts.changed(trouble);
+    if (isNew) this.#changed(trouble);
   }
 }

@@ -35,21 +35,22 @@ function connectTo(
   return new Promise((connected, failed) => {
     const calls: OpenCall[] = [];
     const socket = connect({ host, port, signal });
-    const peer = new Peer(socket, {
+    const peer = new Peer(
+      socket,
       messageTimeoutMs,
-      received: (message) => {
+      (message) => {
         const answer = message.toUpperCase();
         const text = rungText(message);
         if (answer === 'TRUE' || answer === 'FALSE') calls.shift()?.answered(answer === 'TRUE');
         else if (text !== undefined) received(text);
       },
-      gone: (why) => {
+      (why) => {
         const error = new Error(why);
         for (const call of calls.splice(0)) call.failed(error);
         failed(error);
         gone(error);
       },
-    });
+    );
     const call = (message: string): Promise<boolean> =>
       new Promise((answered, lost) => {
         calls.push({ answered, failed: lost });
