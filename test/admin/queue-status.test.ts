@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { QueueStatus } from '../../lib/storage/postgres/reports/queue-status.js';
+import type { RunTransaction } from '../../lib/storage/postgres/partitions/short-transaction.js';
+import { readQueueStatus } from '../../lib/storage/postgres/reports/queue-status.js';
 import { countLimit, type StatusRequest } from '../../lib/storage/reports.js';
 import type { StatusReport } from '../../lib/storage/status-report.js';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
@@ -33,18 +34,14 @@ async function read(
 ): Promise<StatusReport> {
   const client = await bench.connect();
   if (role !== undefined) await client.query(`set role ${role}`);
-  const status = new QueueStatus({
-    tables,
-    transaction: async (work) => {
-      await client.query('begin');
-      const result = await work(client);
-      await client.query('commit');
-      return result;
-    },
-    upkeep: { findPurgeable },
-    interop: false,
-  });
-  return status.read({ purgeMaxAgeDays: 60, ...request });
+  const transaction: RunTransaction = async (work) => {
+    await client.query('begin');
+    const result = await work(client);
+    await client.query('commit');
+    return result;
+  };
+  const whole = { purgeMaxAgeDays: 60, ...request };
+  return readQueueStatus(tables, transaction, { findPurgeable }, false, whole);
 }
 
 const countsOf = ({ counts }: StatusReport): unknown[] =>

@@ -1,8 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
-import { TaskSearch } from '../../lib/storage/postgres/reports/task-search.js';
+import { searchTasks } from '../../lib/storage/postgres/reports/task-search.js';
 import { readSelection, type TaskFilter } from '../../lib/admin/task-filter.js';
 import { inTransaction } from '../../lib/storage/postgres/connections/own-pool.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
+import type { RunTransaction } from '../../lib/storage/postgres/partitions/short-transaction.js';
+import type { SearchPage, SearchResult } from '../../lib/storage/reports.js';
+import type { TaskSelection } from '../../lib/storage/task-selection.js';
 import { createQueue } from '../support/queue-app.js';
 import { useQueue } from '../worker/queue-bench.js';
 
@@ -14,18 +17,18 @@ beforeAll(async () => {
   await createQueue(bench.database);
 });
 
-const search = new TaskSearch({
-  tables,
-  transaction: (work) =>
-    inTransaction(bench.pool, (tx) =>
-      work({
-        query: (text, values) => {
-          statements.push(text);
-          return tx.query(text, values);
-        },
-      }),
-    ),
-});
+const search = (selection: TaskSelection, page: SearchPage): Promise<SearchResult> =>
+  searchTasks(tables, transaction, selection, page);
+
+const transaction: RunTransaction = (work) =>
+  inTransaction(bench.pool, (tx) =>
+    work({
+      query: (text, values) => {
+        statements.push(text);
+        return tx.query(text, values);
+      },
+    }),
+  );
 
 /** Every page of it, and how many there were. */
 async function all(filter: TaskFilter, limit = 50): Promise<{ ids: string[]; pages: number }> {
@@ -33,7 +36,7 @@ async function all(filter: TaskFilter, limit = 50): Promise<{ ids: string[]; pag
   let after: string | undefined;
   let searched = 0;
   for (let pages = 1; ; pages += 1) {
-    const page = await search.list(readSelection(filter), { limit, after });
+    const page = await search(readSelection(filter), { limit, after });
     expect(page.tasks.length).toBeLessThanOrEqual(limit);
     expect(page.searched).toBeGreaterThanOrEqual(searched);
     ids.push(...page.tasks.map(({ id }) => id));
@@ -126,16 +129,16 @@ test('what has ended is listed from the newest on', async () => {
 
 test('what is inserted while somebody pages is not met, and nothing is met twice', async () => {
   await fill();
-  const first = await search.list({ topic: 'mail' }, { limit: 10 });
+  const first = await search({ topic: 'mail' }, { limit: 10 });
   await bench.pool.query(`insert into tasks (processo) values ('mail')`);
-  const second = await search.list({ topic: 'mail' }, { limit: 10, after: first.next });
+  const second = await search({ topic: 'mail' }, { limit: 10, after: first.next });
   const both = [...first.tasks, ...second.tasks].map(({ id }) => id);
   expect(new Set(both).size).toBe(20);
   expect(both).toEqual((await idsWhere(`processo = 'mail'`)).slice(1, 21));
 });
 
 test('an empty table is searched at once', async () => {
-  expect(await search.list({ topic: 'mail' }, { limit: 10 })).toEqual({
+  expect(await search({ topic: 'mail' }, { limit: 10 })).toEqual({
     tasks: [],
     next: undefined,
     searched: 1,
@@ -145,7 +148,7 @@ test('an empty table is searched at once', async () => {
 test.each(['', 'x', '--1', 'f', '1; drop table tasks', '99999999999999999999'])(
   'a place %j is refused',
   async (after) => {
-    await expect(search.list({}, { limit: 10, after })).rejects.toThrow(/must be `next` of a page/);
+    await expect(search({}, { limit: 10, after })).rejects.toThrow(/must be `next` of a page/);
   },
 );
 

@@ -167,16 +167,16 @@ testOnPostgres(
     await client.query(`select 'a secret'`);
     // Ten minutes are too long to wait for: what a report says of it is enough.
     const { findProblems } = await import('../../lib/admin/problems.js');
-    const { QueueStatus } = await import('../../lib/storage/postgres/reports/queue-status.js');
+    const { readQueueStatus } = await import('../../lib/storage/postgres/reports/queue-status.js');
     const { inTransaction } = await import('../../lib/storage/postgres/connections/own-pool.js');
     const { queueTables } = await import('../../lib/storage/postgres/identifiers.js');
-    const status = new QueueStatus({
-      tables: queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' }),
-      transaction: (work) => inTransaction(bench.pool, work),
-      upkeep: { findPurgeable: () => Promise.reject(new Error('not asked for')) },
-      interop: false,
-    });
-    const report = await status.read({ ended: false, purgeable: false, purgeMaxAgeDays: 60 });
+    const report = await readQueueStatus(
+      queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' }),
+      (work) => inTransaction(bench.pool, work),
+      { findPurgeable: () => Promise.reject(new Error('not asked for')) },
+      false,
+      { ended: false, purgeable: false, purgeMaxAgeDays: 60 },
+    );
     const holder = report.oldestSnapshot;
     const nothing = {
       history: { stepMs: 60_000, points: [], routes: [] },

@@ -26,9 +26,9 @@ import { readWaiting } from './read-waiting.js';
 import { addToHistory, foldHistory } from './reports/history-rows.js';
 import { limited, lookMs } from './reports/limited.js';
 import { readPendingPlaces } from './reports/pending-places.js';
-import { QueueStatus } from './reports/queue-status.js';
+import { readQueueStatus } from './reports/queue-status.js';
 import { readHistory } from './reports/read-history.js';
-import { TaskSearch } from './reports/task-search.js';
+import { searchTasks } from './reports/task-search.js';
 import { withRoutes } from './reports/worker-rows.js';
 import { sqlMoment, sqlTime } from './sql-time.js';
 import { findAttempts } from './statements/admin.js';
@@ -54,8 +54,7 @@ export class MysqlReports implements QueueReports {
   }
 
   status(request: StatusRequest): Promise<StatusReport> {
-    const { own } = this.#access;
-    return new QueueStatus({ tables: this.#tables, own, upkeep: this.#upkeep }).read(request);
+    return readQueueStatus(this.#tables, this.#access.own, this.#upkeep, request);
   }
 
   async workers(): Promise<readonly WorkerStatus[]> {
@@ -72,7 +71,7 @@ export class MysqlReports implements QueueReports {
   }
 
   search(selection: TaskSelection, page: SearchPage): Promise<SearchResult> {
-    return new TaskSearch({ tables: this.#tables, own: this.#access.own }).list(selection, page);
+    return searchTasks(this.#tables, this.#access.own, selection, page);
   }
 
   /** Ids are found first: only those attempts that are shown are read. */

@@ -22,8 +22,8 @@ import { queryReadable, readInTransaction } from './readable-rows.js';
 import { readWaitingRoutes } from './read-waiting.js';
 import { readHistory } from './reports/read-history.js';
 import { readQueueLag } from './reports/queue-lag.js';
-import { QueueStatus } from './reports/queue-status.js';
-import { TaskSearch } from './reports/task-search.js';
+import { readQueueStatus } from './reports/queue-status.js';
+import { searchTasks } from './reports/task-search.js';
 import { beforeNewest, findInconsistencies } from './statements/check.js';
 import * as history from './statements/history.js';
 import { lastAttempts, searchPayload } from './statements/search.js';
@@ -46,8 +46,7 @@ export class PostgresReports implements QueueReports {
 
   status(request: StatusRequest): Promise<StatusReport> {
     const { interop, lookInTransaction: transaction } = this.#access;
-    const parts = { tables: this.#tables, transaction, upkeep: this.#upkeep, interop };
-    return new QueueStatus(parts).read(request);
+    return readQueueStatus(this.#tables, transaction, this.#upkeep, interop, request);
   }
 
   async workers(): Promise<readonly WorkerStatus[]> {
@@ -70,8 +69,7 @@ export class PostgresReports implements QueueReports {
   }
 
   search(selection: TaskSelection, page: SearchPage): Promise<SearchResult> {
-    const { lookInTransaction: transaction } = this.#access;
-    return new TaskSearch({ tables: this.#tables, transaction }).list(selection, page);
+    return searchTasks(this.#tables, this.#access.lookInTransaction, selection, page);
   }
 
   async lastAttempts(id: string, most: number): Promise<LastAttempts> {

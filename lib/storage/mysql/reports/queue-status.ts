@@ -37,12 +37,6 @@ import { readPendingPlaces } from './pending-places.js';
 import { countPurgeable } from './purgeable.js';
 import { withRoutes } from './worker-rows.js';
 
-export interface QueueStatusParts {
-  readonly tables: QueueTables;
-  readonly own: Pick<OwnPool, 'use'>;
-  readonly upkeep: Pick<Upkeep, 'findPurgeable'>;
-}
-
 const defaultTimeoutMs = 5_000;
 const defaultSinceMs = 3_600_000;
 
@@ -50,92 +44,89 @@ const defaultSinceMs = 3_600_000;
 type ReadSection = <T>(section: string, read: () => Promise<T>) => Promise<T | undefined>;
 
 /**
- * How a queue stands: what operators look at first. It only reads, and costs about the same whatever the size of the table:
- * counts stop at a limit and say so. What takes too long, or is not allowed, is left out and named.
+ * Reads how a queue stands: what operators look at first. It costs about the same whatever the size of the table: counts stop at
+ * a limit and say so. What takes too long, or is not allowed, is left out and named. Parts are read one after the other, so
+ * numbers of different parts may differ by what happened since.
  */
-export class QueueStatus {
-  readonly #parts: QueueStatusParts;
+export async function readQueueStatus(
+  tables: QueueTables,
+  own: Pick<OwnPool, 'use'>,
+  upkeep: Pick<Upkeep, 'findPurgeable'>,
+  request: StatusRequest,
+): Promise<StatusReport> {
+  const { timeoutMs = defaultTimeoutMs, purgeMaxAgeDays } = request;
+  const unknown: UnknownSection[] = [];
+  const section = sectionReader(unknown);
+  const report = await limited(own, timeoutMs, (run) => readParts(run, tables, request, section));
+  const purgeable =
+    request.purgeable === false
+      ? null
+      : await section('purgeable', () => countPurgeable(upkeep, purgeMaxAgeDays, timeoutMs));
+  return { ...report, purgeable: purgeable ?? null, purgeMaxAgeDays, unknown };
+}
 
-  constructor(parts: QueueStatusParts) {
-    this.#parts = parts;
-  }
+async function readParts(
+  run: Run,
+  tables: QueueTables,
+  { since = new Date(Date.now() - defaultSinceMs), ended: countsEnded }: StatusRequest,
+  section: ReadSection,
+): Promise<Omit<StatusReport, 'purgeable' | 'purgeMaxAgeDays' | 'unknown'>> {
+  const rowsIn = <T>(name: string, text: string, values: unknown[], read: (rows: Rows) => T) =>
+    section(name, async () => read(await rowsOf(run, text, values)));
+  const ofTable = [tables.database, tables.table];
+  const [basics] = await rowsOf(run, sql.statusBasics);
 
-  /** Reads it anew. Parts are read one after the other, so numbers of different parts may differ by what happened since. */
-  async read(request: StatusRequest): Promise<StatusReport> {
-    const { timeoutMs = defaultTimeoutMs, purgeMaxAgeDays } = request;
-    const unknown: UnknownSection[] = [];
-    const section = sectionReader(unknown);
-    const report = await limited(this.#parts.own, timeoutMs, (run) => this.#readParts(run, request, section));
-    const purgeable =
-      request.purgeable === false
-        ? null
-        : await section('purgeable', () => countPurgeable(this.#parts.upkeep, purgeMaxAgeDays, timeoutMs));
-    return { ...report, purgeable: purgeable ?? null, purgeMaxAgeDays, unknown };
-  }
-
-  async #readParts(
-    run: Run,
-    { since = new Date(Date.now() - defaultSinceMs), ended: countsEnded }: StatusRequest,
-    section: ReadSection,
-  ): Promise<Omit<StatusReport, 'purgeable' | 'purgeMaxAgeDays' | 'unknown'>> {
-    const { tables } = this.#parts;
-    const rowsIn = <T>(name: string, text: string, values: unknown[], read: (rows: Rows) => T) =>
-      section(name, async () => read(await rowsOf(run, text, values)));
-    const ofTable = [tables.database, tables.table];
-    const [basics] = await rowsOf(run, sql.statusBasics);
-
-    const rows = await section('lag', () => readPendingPlaces(run, tables));
-    const places = rows && readPlaces(rows);
-    const pending = await section('pending', () => readPendingCounts(run, tables, rows ?? []));
-    const scheduled = await rowsIn('scheduled', sql.scheduledCounts(tables), [], readScheduled);
-    const next = await rowsIn('nextScheduled', sql.nextScheduled(tables), [1], readNext);
-    const buried = await rowsIn('buried', sql.buriedCounts(tables), [], readBuried);
-    const running = await rowsIn('running', sql.runningAttempts(tables), [], readRunning);
-    const prefix = lockPrefix(livenessPrefix(tables.qualifiedName));
-    const workers = await rowsIn('workers', sql.livingWorkers(tables), [prefix], (found) =>
-      readWorkers(withRoutes(found)),
-    );
-    const paused = await rowsIn('paused', listPaused(tables), [], readPaused);
-    const unheard =
-      tables.subscriptions === undefined || workers === undefined
-        ? []
-        : await rowsIn(
-            'subscriptions',
-            sql.unheardSubscriptions(tables),
-            [JSON.stringify(servedRoutes(workers))],
-            readUnheard,
-          );
-    const ended =
-      countsEnded === false
-        ? undefined
-        : await rowsIn('ended', sql.endedCounts(tables), [momentOf(since.toISOString())], readEnded);
-    const size = await rowsIn('size', sql.tableSize, ofTable, readSize);
-    // Only InnoDB tells the sizes of indexes, and whose transactions are open.
-    const isInnodb = tables.dialect === 'mysql';
-    const indexes = isInnodb ? await rowsIn('indexes', sql.indexSizes, ofTable, readIndexes) : undefined;
-    const sessions = isInnodb ? await section('oldestSnapshot', () => readSessions(run)) : undefined;
-    const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
-    const seen = { waiting: places?.waiting ?? [], counts, workers: workers ?? [], paused: paused ?? [] };
-    return {
-      table: tables.qualifiedName,
-      at: readDate(basics?.['at']) ?? new Date(),
-      serverVersion: describeServer(String(basics?.['server_version']), tables.dialect),
-      endedSince: since,
-      ...seen,
-      buried: buried ?? null,
-      oldestPending: places?.oldest ?? null,
-      unserved: workers === undefined ? [] : findUnserved(seen, unheard ?? []),
-      unheard: (unheard ?? []).filter(({ active }) => active),
-      lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
-      nextScheduled: next ?? null,
-      running: running?.tasks ?? [],
-      runningTotal: running?.total ?? { count: 0, isCapped: false },
-      size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
-      oldestSnapshot: sessions?.oldest ?? null,
-      seesAllSessions: sessions?.seesAll ?? false,
-      notifyUsage: null,
-    };
-  }
+  const rows = await section('lag', () => readPendingPlaces(run, tables));
+  const places = rows && readPlaces(rows);
+  const pending = await section('pending', () => readPendingCounts(run, tables, rows ?? []));
+  const scheduled = await rowsIn('scheduled', sql.scheduledCounts(tables), [], readScheduled);
+  const next = await rowsIn('nextScheduled', sql.nextScheduled(tables), [1], readNext);
+  const buried = await rowsIn('buried', sql.buriedCounts(tables), [], readBuried);
+  const running = await rowsIn('running', sql.runningAttempts(tables), [], readRunning);
+  const prefix = lockPrefix(livenessPrefix(tables.qualifiedName));
+  const workers = await rowsIn('workers', sql.livingWorkers(tables), [prefix], (found) =>
+    readWorkers(withRoutes(found)),
+  );
+  const paused = await rowsIn('paused', listPaused(tables), [], readPaused);
+  const unheard =
+    tables.subscriptions === undefined || workers === undefined
+      ? []
+      : await rowsIn(
+          'subscriptions',
+          sql.unheardSubscriptions(tables),
+          [JSON.stringify(servedRoutes(workers))],
+          readUnheard,
+        );
+  const ended =
+    countsEnded === false
+      ? undefined
+      : await rowsIn('ended', sql.endedCounts(tables), [momentOf(since.toISOString())], readEnded);
+  const size = await rowsIn('size', sql.tableSize, ofTable, readSize);
+  // Only InnoDB tells the sizes of indexes, and whose transactions are open.
+  const isInnodb = tables.dialect === 'mysql';
+  const indexes = isInnodb ? await rowsIn('indexes', sql.indexSizes, ofTable, readIndexes) : undefined;
+  const sessions = isInnodb ? await section('oldestSnapshot', () => readSessions(run)) : undefined;
+  const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
+  const seen = { waiting: places?.waiting ?? [], counts, workers: workers ?? [], paused: paused ?? [] };
+  return {
+    table: tables.qualifiedName,
+    at: readDate(basics?.['at']) ?? new Date(),
+    serverVersion: describeServer(String(basics?.['server_version']), tables.dialect),
+    endedSince: since,
+    ...seen,
+    buried: buried ?? null,
+    oldestPending: places?.oldest ?? null,
+    unserved: workers === undefined ? [] : findUnserved(seen, unheard ?? []),
+    unheard: (unheard ?? []).filter(({ active }) => active),
+    lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
+    nextScheduled: next ?? null,
+    running: running?.tasks ?? [],
+    runningTotal: running?.total ?? { count: 0, isCapped: false },
+    size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
+    oldestSnapshot: sessions?.oldest ?? null,
+    seesAllSessions: sessions?.seesAll ?? false,
+    notifyUsage: null,
+  };
 }
 
 /** Only users with the right `process` see the sessions of others. */

@@ -14,11 +14,6 @@ import * as sql from '../statements/search.js';
 import { conditionsOf, type Conditions } from '../task-conditions.js';
 import { limited } from './limited.js';
 
-export interface TaskSearchParts {
-  readonly tables: QueueTables;
-  readonly own: Pick<OwnPool, 'use'>;
-}
-
 /** After this time a page is answered as it is. */
 const budgetMs = 400;
 /** How long one statement may take at the very most. */
@@ -37,130 +32,135 @@ const withoutIndex = 'f';
 /**
  * Lists attempts of a table of any size. What waits or runs is found by its indexes. What has ended is walked from the newest
  * to the oldest, and a page ends after a moment, whatever it has found: the caller goes on from there.
+ *
+ * @returns one page, the newest first
+ * @throws {TarefaError} `INPUT_INVALID`
  */
-export class TaskSearch {
-  readonly #parts: TaskSearchParts;
-
-  constructor(parts: TaskSearchParts) {
-    this.#parts = parts;
-  }
-
-  /**
-   * One page, the newest first.
-   *
-   * @throws {TarefaError} `INPUT_INVALID`
-   */
-  async list(selection: TaskSelection, page: SearchPage): Promise<SearchResult> {
-    const place = readPlace(page.after);
-    const filter = conditionsOf(selection, this.#parts.tables);
-    // Where tasks are named there are few of them.
-    const payloadPace = { first: selection.ids ? widest : firstPayloadWidth, withPayload: true };
-    return limited(this.#parts.own, timeoutMs, async (run) => {
-      const request = { run, filter, limit: page.limit, ...place };
-      // However few attempts an index finds, to read all of their payloads may take too long.
-      if (selection.payload !== undefined) {
-        return this.#walk(request, { ...payloadPace, accept: page.accept });
-      }
-      if (selection.ids !== undefined) return wholePage(await this.#byIndex('primary', request), page.limit);
-      if (selection.publicationId !== undefined) {
-        return wholePage(await this.#byIndex('deliveries', request), page.limit);
-      }
-      const live = liveOnly(selection.states);
-      if (live) {
-        const ids = await this.#liveIds(run, live);
-        if (ids) return this.#among(ids, request);
-      }
-      if (selection.externalKey !== undefined && page.after === undefined) {
-        const found = await this.#byKey(request, selection.externalKey);
-        if (found) return found;
-      }
-      return this.#walk(request);
-    });
-  }
-
-  /** Of each of these statuses all there are; undefined when they are too many. */
-  async #liveIds(run: Run, statuses: readonly sql.LiveStatus[]): Promise<readonly string[] | undefined> {
-    const ids: string[] = [];
-    for (const status of statuses) {
-      const some = idsOf(await rowsOf(run, sql.liveIds(this.#parts.tables, status)));
-      if (some.length > sql.liveLimit) return undefined;
-      ids.push(...some);
+export async function searchTasks(
+  tables: QueueTables,
+  own: Pick<OwnPool, 'use'>,
+  selection: TaskSelection,
+  page: SearchPage,
+): Promise<SearchResult> {
+  const place = readPlace(page.after);
+  const filter = conditionsOf(selection, tables);
+  // Where tasks are named there are few of them.
+  const payloadPace = { first: selection.ids ? widest : firstPayloadWidth, withPayload: true };
+  return limited(own, timeoutMs, async (run) => {
+    const request = { tables, run, filter, limit: page.limit, ...place };
+    // However few attempts an index finds, to read all of their payloads may take too long.
+    if (selection.payload !== undefined) {
+      return walk(request, { ...payloadPace, accept: page.accept });
     }
-    return ids;
-  }
-
-  async #among(ids: readonly string[], { run, filter, limit, upTo }: Walk): Promise<SearchResult> {
-    const text = sql.searchIds(this.#parts.tables, filter);
-    const values = [...filter.beginValues, jsonIds(ids), String(upTo), ...filter.values, limit + 1];
-    return wholePage(await rowsOf(run, text, values), limit);
-  }
-
-  #byIndex(index: sql.NarrowIndex, { run, filter, limit, upTo }: Walk): Promise<readonly TextRow[]> {
-    const text = sql.searchIndexed(this.#parts.tables, index, filter);
-    return rowsOf(run, text, [...filter.beginValues, String(upTo), ...filter.values, limit + 1]);
-  }
-
-  /** The first page of a search by key, unless its index has more of them; the next one walks through what has failed. */
-  async #byKey(request: Walk, key: string): Promise<SearchResult | undefined> {
-    const filter = {
-      ...request.filter,
-      conditions: [...request.filter.conditions, sql.isKeyed],
-      values: [...request.filter.values, key],
-    };
-    const rows = await this.#byIndex('equivalent', { ...request, filter });
-    if (rows.length > request.limit) return undefined;
-    return { tasks: rows.map(readTaskRecord), next: `${withoutIndex}${greatestId + 1n}`, searched: 0 };
-  }
-
-  async #walk(
-    { run, filter, limit, upTo, isRest }: Walk,
-    { first: narrowest, withPayload, accept = () => true }: Pace = plainPace,
-  ): Promise<SearchResult> {
-    const { tables } = this.#parts;
-    const [bounds] = await rowsOf(run, sql.idBounds(tables));
-    if (bounds?.['greatest'] == null) return { tasks: [], next: undefined, searched: 1 };
-    const [first, last] = [BigInt(String(bounds['least'])), BigInt(bounds['greatest'])];
-    const conditions = isRest ? [...filter.conditions, sql.unkeyedStatuses] : filter.conditions;
-    const text = sql.searchRange(tables, { ...filter, conditions }, withPayload);
-    const tasks: TaskRecord[] = [];
-    const begun = performance.now();
-    let width = narrowest;
-    let at = await this.#idUpTo(run, upTo < last ? upTo : last);
-    while (at !== undefined && performance.now() - begun < budgetMs) {
-      const to = at - width >= first ? at - width + 1n : first;
-      const asked = performance.now();
-      const missing = limit - tasks.length;
-      const rows = await rowsOf(run, text, [
-        ...filter.beginValues,
-        String(at),
-        String(to),
-        ...filter.values,
-        missing + 1,
-      ]);
-      const found = rows.slice(0, missing).map(readTaskRecord);
-      tasks.push(...found.filter(accept));
-      const isFull = rows.length > missing;
-      const behind = isFull ? BigInt(found.at(-1)?.id ?? at + 1n) : to;
-      at = behind > first ? await this.#idUpTo(run, idBelow(behind)) : undefined;
-      if (isFull && tasks.length >= limit) break;
-      width = nextWidth(width, narrowest, performance.now() - asked);
+    if (selection.ids !== undefined) return wholePage(await byIndex('primary', request), page.limit);
+    if (selection.publicationId !== undefined) {
+      return wholePage(await byIndex('deliveries', request), page.limit);
     }
-    return {
-      tasks,
-      next: at === undefined ? undefined : `${isRest ? withoutIndex : ''}${at + 1n}`,
-      searched: at === undefined ? 1 : Number(last - at) / Number(last + 1n - first),
-    };
-  }
+    const live = liveOnly(selection.states);
+    if (live) {
+      const ids = await liveIds(run, tables, live);
+      if (ids) return among(ids, request);
+    }
+    if (selection.externalKey !== undefined && page.after === undefined) {
+      const found = await byKey(request, selection.externalKey);
+      if (found) return found;
+    }
+    return walk(request);
+  });
+}
 
-  /** Where the walk goes on: it does not step through gaps in the ids. */
-  async #idUpTo(run: Run, id: bigint): Promise<bigint | undefined> {
-    const [row] = await rowsOf(run, sql.idUpTo(this.#parts.tables), [String(id)]);
-    return row?.['id'] == null ? undefined : BigInt(row['id']);
+/** Of each of these statuses all there are; undefined when they are too many. */
+async function liveIds(
+  run: Run,
+  tables: QueueTables,
+  statuses: readonly sql.LiveStatus[],
+): Promise<readonly string[] | undefined> {
+  const ids: string[] = [];
+  for (const status of statuses) {
+    const some = idsOf(await rowsOf(run, sql.liveIds(tables, status)));
+    if (some.length > sql.liveLimit) return undefined;
+    ids.push(...some);
   }
+  return ids;
+}
+
+async function among(
+  ids: readonly string[],
+  { tables, run, filter, limit, upTo }: Walk,
+): Promise<SearchResult> {
+  const text = sql.searchIds(tables, filter);
+  const values = [...filter.beginValues, jsonIds(ids), String(upTo), ...filter.values, limit + 1];
+  return wholePage(await rowsOf(run, text, values), limit);
+}
+
+function byIndex(
+  index: sql.NarrowIndex,
+  { tables, run, filter, limit, upTo }: Walk,
+): Promise<readonly TextRow[]> {
+  const text = sql.searchIndexed(tables, index, filter);
+  return rowsOf(run, text, [...filter.beginValues, String(upTo), ...filter.values, limit + 1]);
+}
+
+/** The first page of a search by key, unless its index has more of them; the next one walks through what has failed. */
+async function byKey(request: Walk, key: string): Promise<SearchResult | undefined> {
+  const filter = {
+    ...request.filter,
+    conditions: [...request.filter.conditions, sql.isKeyed],
+    values: [...request.filter.values, key],
+  };
+  const rows = await byIndex('equivalent', { ...request, filter });
+  if (rows.length > request.limit) return undefined;
+  return { tasks: rows.map(readTaskRecord), next: `${withoutIndex}${greatestId + 1n}`, searched: 0 };
+}
+
+async function walk(
+  { tables, run, filter, limit, upTo, isRest }: Walk,
+  { first: narrowest, withPayload, accept = () => true }: Pace = plainPace,
+): Promise<SearchResult> {
+  const [bounds] = await rowsOf(run, sql.idBounds(tables));
+  if (bounds?.['greatest'] == null) return { tasks: [], next: undefined, searched: 1 };
+  const [first, last] = [BigInt(String(bounds['least'])), BigInt(bounds['greatest'])];
+  const conditions = isRest ? [...filter.conditions, sql.unkeyedStatuses] : filter.conditions;
+  const text = sql.searchRange(tables, { ...filter, conditions }, withPayload);
+  const tasks: TaskRecord[] = [];
+  const begun = performance.now();
+  let width = narrowest;
+  let at = await idUpTo(run, tables, upTo < last ? upTo : last);
+  while (at !== undefined && performance.now() - begun < budgetMs) {
+    const to = at - width >= first ? at - width + 1n : first;
+    const asked = performance.now();
+    const missing = limit - tasks.length;
+    const rows = await rowsOf(run, text, [
+      ...filter.beginValues,
+      String(at),
+      String(to),
+      ...filter.values,
+      missing + 1,
+    ]);
+    const found = rows.slice(0, missing).map(readTaskRecord);
+    tasks.push(...found.filter(accept));
+    const isFull = rows.length > missing;
+    const behind = isFull ? BigInt(found.at(-1)?.id ?? at + 1n) : to;
+    at = behind > first ? await idUpTo(run, tables, idBelow(behind)) : undefined;
+    if (isFull && tasks.length >= limit) break;
+    width = nextWidth(width, narrowest, performance.now() - asked);
+  }
+  return {
+    tasks,
+    next: at === undefined ? undefined : `${isRest ? withoutIndex : ''}${at + 1n}`,
+    searched: at === undefined ? 1 : Number(last - at) / Number(last + 1n - first),
+  };
+}
+
+/** Where the walk goes on: it does not step through gaps in the ids. */
+async function idUpTo(run: Run, tables: QueueTables, id: bigint): Promise<bigint | undefined> {
+  const [row] = await rowsOf(run, sql.idUpTo(tables), [String(id)]);
+  return row?.['id'] == null ? undefined : BigInt(row['id']);
 }
 
 /** A page to be made, from an id down. */
 interface Walk extends Place {
+  readonly tables: QueueTables;
   readonly run: Run;
   readonly filter: Conditions;
   readonly limit: number;

@@ -29,15 +29,6 @@ import { isDataError, queryBytes, type ReadRows } from '../readable-rows.js';
 import { listPaused } from '../statements/admin.js';
 import * as sql from '../statements/status.js';
 
-export interface QueueStatusParts {
-  readonly tables: QueueTables;
-  /** Runs its argument inside one transaction. */
-  readonly transaction: RunTransaction;
-  readonly upkeep: Pick<Upkeep, 'findPurgeable'>;
-  /** True when workers of nsj-queue-lib serve the same table: they take every topic and register nowhere. */
-  readonly interop: boolean;
-}
-
 const defaultTimeoutMs = 5_000;
 const defaultSinceMs = 3_600_000;
 /** Rows of a window, and windows, that are looked at for what can be purged. */
@@ -45,110 +36,108 @@ const windowRows = 10_000;
 const mostWindows = 5;
 
 /**
- * How a queue stands: what operators look at first. It only reads, and costs about the same whatever the size of the table:
- * counts stop at a limit and say so. What takes too long, or is not allowed, is left out and named.
+ * Reads how a queue stands: what operators look at first. It costs about the same whatever the size of the table: counts stop at
+ * a limit and say so. What takes too long, or is not allowed, is left out and named. Parts are read one after the other, so
+ * numbers of different parts may differ by what happened since.
+ *
+ * @param interop true when workers of nsj-queue-lib serve the same table: they take every topic and register nowhere
  */
-export class QueueStatus {
-  readonly #parts: QueueStatusParts;
+export async function readQueueStatus(
+  tables: QueueTables,
+  transaction: RunTransaction,
+  upkeep: Pick<Upkeep, 'findPurgeable'>,
+  interop: boolean,
+  request: StatusRequest,
+): Promise<StatusReport> {
+  const { timeoutMs = defaultTimeoutMs, since = new Date(Date.now() - defaultSinceMs) } = request;
+  const { purgeMaxAgeDays } = request;
+  const unknown: UnknownSection[] = [];
+  const report = await transaction(async (tx) => {
+    await tx.query(sql.statusSettings(timeoutMs));
+    const [basics] = (await tx.query(sql.statusBasics)).rows;
+    const ask = sectionReader(tx, unknown);
+    const prefix = livenessPrefix(tables.qualifiedName);
 
-  constructor(parts: QueueStatusParts) {
-    this.#parts = parts;
-  }
+    await tx.query(sql.walkSettings);
+    const places = await ask('lag', sql.pendingPlaces(tables), [], readPlaces);
+    const { ids = [], isCut = false } = places ?? {};
+    const perPlace = [ids, rowsOfPlace(ids.length)];
+    const pending = await ask('pending', sql.pendingCounts(tables), perPlace, (rows) =>
+      readPending(rows, isCut),
+    );
+    const scheduled = await ask('scheduled', sql.scheduledCounts(tables), [], readScheduled);
+    const next = await ask('nextScheduled', sql.nextScheduled(tables), [], readNext);
+    const buried = await ask('buried', sql.buriedCounts(tables), [], readBuried);
+    await tx.query(sql.otherSettings);
+    const running = await ask('running', sql.runningAttempts(tables), [], readRunning);
+    const workers = await ask('workers', sql.livingWorkers(tables), [prefix], readWorkers);
+    const paused = await ask('paused', listPaused(tables), [], readPaused);
+    const unheard =
+      interop || tables.subscriptions === undefined || workers === undefined
+        ? []
+        : await ask('subscriptions', sql.unheardSubscriptions(tables), [servedRoutes(workers)], readUnheard);
+    const ended =
+      request.ended === false
+        ? undefined
+        : await ask('ended', sql.endedCounts(tables), [since.toISOString()], readEnded);
+    const size = await ask('size', sql.tableSize, [tables.queue], readSize);
+    const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
+    const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
+    const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
+    const seen = {
+      waiting: places?.waiting ?? [],
+      counts,
+      workers: workers ?? [],
+      paused: paused ?? [],
+    };
+    return {
+      table: tables.qualifiedName,
+      at: readDate(basics?.['at']) ?? new Date(),
+      serverVersion: `PostgreSQL ${String(basics?.['server_version'])}`,
+      endedSince: since,
+      ...seen,
+      buried: buried ?? null,
+      oldestPending: places?.oldest ?? null,
+      unserved: interop || workers === undefined ? [] : findUnserved(seen, unheard ?? []),
+      unheard: (unheard ?? []).filter(({ active }) => active),
+      lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
+      nextScheduled: next ?? null,
+      running: running?.tasks ?? [],
+      runningTotal: running?.total ?? { count: 0, isCapped: false },
+      size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
+      oldestSnapshot: snapshot ?? null,
+      seesAllSessions: basics?.['sees_all_sessions'] === true,
+      notifyUsage: Number(basics?.['notify_usage']),
+    };
+  });
+  const purgeable =
+    request.purgeable === false
+      ? null
+      : await countPurgeable(upkeep, purgeMaxAgeDays, timeoutMs).catch(noteIn(unknown, 'purgeable'));
+  return { ...report, purgeable: purgeable ?? null, purgeMaxAgeDays, unknown };
+}
 
-  /** Reads it anew. Parts are read one after the other, so numbers of different parts may differ by what happened since. */
-  async read(request: StatusRequest): Promise<StatusReport> {
-    const { timeoutMs = defaultTimeoutMs, since = new Date(Date.now() - defaultSinceMs) } = request;
-    const { tables, transaction, interop } = this.#parts;
-    const { purgeMaxAgeDays } = request;
-    const unknown: UnknownSection[] = [];
-    const report = await transaction(async (tx) => {
-      await tx.query(sql.statusSettings(timeoutMs));
-      const [basics] = (await tx.query(sql.statusBasics)).rows;
-      const ask = sectionReader(tx, unknown);
-      const prefix = livenessPrefix(tables.qualifiedName);
-
-      await tx.query(sql.walkSettings);
-      const places = await ask('lag', sql.pendingPlaces(tables), [], readPlaces);
-      const { ids = [], isCut = false } = places ?? {};
-      const perPlace = [ids, rowsOfPlace(ids.length)];
-      const pending = await ask('pending', sql.pendingCounts(tables), perPlace, (rows) =>
-        readPending(rows, isCut),
-      );
-      const scheduled = await ask('scheduled', sql.scheduledCounts(tables), [], readScheduled);
-      const next = await ask('nextScheduled', sql.nextScheduled(tables), [], readNext);
-      const buried = await ask('buried', sql.buriedCounts(tables), [], readBuried);
-      await tx.query(sql.otherSettings);
-      const running = await ask('running', sql.runningAttempts(tables), [], readRunning);
-      const workers = await ask('workers', sql.livingWorkers(tables), [prefix], readWorkers);
-      const paused = await ask('paused', listPaused(tables), [], readPaused);
-      const unheard =
-        interop || tables.subscriptions === undefined || workers === undefined
-          ? []
-          : await ask(
-              'subscriptions',
-              sql.unheardSubscriptions(tables),
-              [servedRoutes(workers)],
-              readUnheard,
-            );
-      const ended =
-        request.ended === false
-          ? undefined
-          : await ask('ended', sql.endedCounts(tables), [since.toISOString()], readEnded);
-      const size = await ask('size', sql.tableSize, [tables.queue], readSize);
-      const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
-      const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
-      const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
-      const seen = {
-        waiting: places?.waiting ?? [],
-        counts,
-        workers: workers ?? [],
-        paused: paused ?? [],
-      };
-      return {
-        table: tables.qualifiedName,
-        at: readDate(basics?.['at']) ?? new Date(),
-        serverVersion: `PostgreSQL ${String(basics?.['server_version'])}`,
-        endedSince: since,
-        ...seen,
-        buried: buried ?? null,
-        oldestPending: places?.oldest ?? null,
-        unserved: interop || workers === undefined ? [] : findUnserved(seen, unheard ?? []),
-        unheard: (unheard ?? []).filter(({ active }) => active),
-        lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
-        nextScheduled: next ?? null,
-        running: running?.tasks ?? [],
-        runningTotal: running?.total ?? { count: 0, isCapped: false },
-        size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
-        oldestSnapshot: snapshot ?? null,
-        seesAllSessions: basics?.['sees_all_sessions'] === true,
-        notifyUsage: Number(basics?.['notify_usage']),
-      };
+/** Counts among the oldest rows; the time is checked between two windows, each of which is quick. */
+async function countPurgeable(
+  upkeep: Pick<Upkeep, 'findPurgeable'>,
+  olderThanDays: number,
+  timeoutMs: number,
+): Promise<StatusReport['purgeable']> {
+  const deadline = performance.now() + timeoutMs;
+  let count = 0;
+  let after: string | undefined;
+  for (let window = 0; window < mostWindows && performance.now() < deadline; window += 1) {
+    const { blocks, last, goesOn } = await upkeep.findPurgeable({
+      olderThanDays,
+      after,
+      rows: windowRows,
+      blockRows: windowRows,
     });
-    const purgeable =
-      request.purgeable === false
-        ? null
-        : await this.#countPurgeable(purgeMaxAgeDays, timeoutMs).catch(noteIn(unknown, 'purgeable'));
-    return { ...report, purgeable: purgeable ?? null, purgeMaxAgeDays, unknown };
+    count += blocks.reduce((sum, block) => sum + block.length, 0);
+    if (!goesOn) return { count, isCapped: false };
+    after = last;
   }
-
-  /** Counts among the oldest rows; the time is checked between two windows, each of which is quick. */
-  async #countPurgeable(olderThanDays: number, timeoutMs: number): Promise<StatusReport['purgeable']> {
-    const deadline = performance.now() + timeoutMs;
-    let count = 0;
-    let after: string | undefined;
-    for (let window = 0; window < mostWindows && performance.now() < deadline; window += 1) {
-      const { blocks, last, goesOn } = await this.#parts.upkeep.findPurgeable({
-        olderThanDays,
-        after,
-        rows: windowRows,
-        blockRows: windowRows,
-      });
-      count += blocks.reduce((sum, block) => sum + block.length, 0);
-      if (!goesOn) return { count, isCapped: false };
-      after = last;
-    }
-    return { count, isCapped: true };
-  }
+  return { count, isCapped: true };
 }
 
 /** Reads one part; undefined, with a note why, when that failed. The others are read all the same. */

@@ -12,12 +12,6 @@ import { readInTransaction, type ReadRows } from '../readable-rows.js';
 import * as sql from '../statements/search.js';
 import { conditionsOf, type Conditions } from '../task-conditions.js';
 
-export interface TaskSearchParts {
-  readonly tables: QueueTables;
-  /** Runs its argument inside one transaction. */
-  readonly transaction: RunTransaction;
-}
-
 /** After this time a page is answered as it is. */
 const budgetMs = 400;
 /** How long one statement may take at the very most. */
@@ -36,124 +30,132 @@ const withoutIndex = 'f';
 /**
  * Lists attempts of a table of any size. What waits or runs is found by its indexes. What has ended is walked from the newest
  * to the oldest, and a page ends after a moment, whatever it has found: the caller goes on from there.
+ *
+ * @returns one page, the newest first
+ * @throws {TarefaError} `INPUT_INVALID`
  */
-export class TaskSearch {
-  readonly #parts: TaskSearchParts;
-
-  constructor(parts: TaskSearchParts) {
-    this.#parts = parts;
-  }
-
-  /**
-   * One page, the newest first.
-   *
-   * @throws {TarefaError} `INPUT_INVALID`
-   */
-  async list(selection: TaskSelection, page: SearchPage): Promise<SearchResult> {
-    const place = readPlace(page.after);
-    return readInTransaction(this.#parts.transaction, async (tx, read) => {
-      await tx.query(sql.searchSettings(timeoutMs));
-      const request = {
-        tx,
-        read,
-        filter: conditionsOf(selection, 4, this.#parts.tables),
-        limit: page.limit,
-        ...place,
-      };
-      // However few attempts an index finds, to read all of their payloads may take too long.
-      if (selection.payload !== undefined)
-        return this.#walk(request, { ...payloadPace, accept: page.accept });
-      if (selection.publicationId !== undefined) return this.#byIndex(request, selection);
-      const live = liveOnly(selection.states);
-      if (live) {
-        const ids = await this.#liveIds(tx, live);
-        if (ids) return this.#among(ids, request);
-      }
-      if (selection.externalKey !== undefined && page.after === undefined) {
-        const found = await this.#byKey(request, selection);
-        if (found) return found;
-      }
-      return this.#walk(request);
-    });
-  }
-
-  /** Of each of these statuses all there are; undefined when they are too many. */
-  async #liveIds(tx: SqlHandle, statuses: readonly sql.LiveStatus[]): Promise<readonly string[] | undefined> {
-    const ids: string[] = [];
-    for (const status of statuses) {
-      const [row] = (await tx.query(sql.liveIds(this.#parts.tables, status))).rows;
-      const some = readList(row?.['ids']);
-      if (some.length > sql.liveLimit) return undefined;
-      ids.push(...some);
-    }
-    return ids;
-  }
-
-  async #among(ids: readonly string[], { tx, read, filter, limit, upTo }: Walk): Promise<SearchResult> {
-    const text = sql.searchIds(this.#parts.tables, filter.conditions);
-    const { rows } = await read(tx, text, [ids, String(upTo), limit + 1, ...filter.values]);
-    return wholePage(rows, limit);
-  }
-
-  async #byIndex({ tx, read, limit, upTo }: Walk, selection: TaskSelection): Promise<SearchResult> {
-    const { conditions, values } = conditionsOf(selection, 3, this.#parts.tables);
-    const text = sql.searchIndexed(this.#parts.tables, conditions);
-    return wholePage((await read(tx, text, [String(upTo), limit + 1, ...values])).rows, limit);
-  }
-
-  /** The first page of a search by key, unless its index has more of them; the next one walks through what has failed. */
-  async #byKey({ tx, read, limit }: Walk, selection: TaskSelection): Promise<SearchResult | undefined> {
-    const { conditions, values } = conditionsOf(selection, 3, this.#parts.tables);
-    const text = sql.searchIndexed(this.#parts.tables, [...conditions, sql.keyedStatuses]);
-    const { rows } = await read(tx, text, [String(greatestId), limit + 1, ...values]);
-    if (rows.length > limit) return undefined;
-    return { tasks: rows.map(readTaskRecord), next: `${withoutIndex}${greatestId + 1n}`, searched: 0 };
-  }
-
-  async #walk(
-    { tx, read, filter, limit, upTo, isRest }: Walk,
-    { first: narrowest, withPayload, accept = () => true }: Pace = plainPace,
-  ): Promise<SearchResult> {
-    const { tables } = this.#parts;
-    const [bounds] = (await tx.query(sql.idBounds(tables))).rows;
-    if (typeof bounds?.['last'] !== 'string') return { tasks: [], next: undefined, searched: 1 };
-    const [first, last] = [BigInt(String(bounds['first'])), BigInt(bounds['last'])];
-    const conditions = isRest ? [...filter.conditions, sql.unkeyedStatuses] : filter.conditions;
-    const text = sql.searchRange(tables, conditions, withPayload);
-    await tx.query(sql.walkBackwards);
-    const tasks: TaskRecord[] = [];
-    const begun = performance.now();
-    let width = narrowest;
-    let at = await this.#idUpTo(tx, upTo < last ? upTo : last);
-    while (at !== undefined && performance.now() - begun < budgetMs) {
-      const to = at - width >= first ? at - width + 1n : first;
-      const asked = performance.now();
-      const missing = limit - tasks.length;
-      const { rows } = await read(tx, text, [String(at), String(to), missing + 1, ...filter.values]);
-      const found = rows.slice(0, missing).map(readTaskRecord);
-      tasks.push(...found.filter(accept));
-      const isFull = rows.length > missing;
-      const behind = isFull ? BigInt(found.at(-1)?.id ?? at + 1n) : to;
-      at = behind > first ? await this.#idUpTo(tx, idBelow(behind)) : undefined;
-      if (isFull && tasks.length >= limit) break;
-      width = nextWidth(width, narrowest, performance.now() - asked);
-    }
-    return {
-      tasks,
-      next: at === undefined ? undefined : `${isRest ? withoutIndex : ''}${at + 1n}`,
-      searched: at === undefined ? 1 : Number(last - at) / Number(last + 1n - first),
+export async function searchTasks(
+  tables: QueueTables,
+  transaction: RunTransaction,
+  selection: TaskSelection,
+  page: SearchPage,
+): Promise<SearchResult> {
+  const place = readPlace(page.after);
+  return readInTransaction(transaction, async (tx, read) => {
+    await tx.query(sql.searchSettings(timeoutMs));
+    const request = {
+      tables,
+      tx,
+      read,
+      filter: conditionsOf(selection, 4, tables),
+      limit: page.limit,
+      ...place,
     };
-  }
+    // However few attempts an index finds, to read all of their payloads may take too long.
+    if (selection.payload !== undefined) return walk(request, { ...payloadPace, accept: page.accept });
+    if (selection.publicationId !== undefined) return byIndex(request, selection);
+    const live = liveOnly(selection.states);
+    if (live) {
+      const ids = await liveIds(tx, tables, live);
+      if (ids) return among(ids, request);
+    }
+    if (selection.externalKey !== undefined && page.after === undefined) {
+      const found = await byKey(request, selection);
+      if (found) return found;
+    }
+    return walk(request);
+  });
+}
 
-  /** Where the walk goes on: it does not step through gaps in the ids. */
-  async #idUpTo(tx: SqlHandle, id: bigint): Promise<bigint | undefined> {
-    const [row] = (await tx.query(sql.idUpTo(this.#parts.tables), [String(id)])).rows;
-    return row && BigInt(String(row['id']));
+/** Of each of these statuses all there are; undefined when they are too many. */
+async function liveIds(
+  tx: SqlHandle,
+  tables: QueueTables,
+  statuses: readonly sql.LiveStatus[],
+): Promise<readonly string[] | undefined> {
+  const ids: string[] = [];
+  for (const status of statuses) {
+    const [row] = (await tx.query(sql.liveIds(tables, status))).rows;
+    const some = readList(row?.['ids']);
+    if (some.length > sql.liveLimit) return undefined;
+    ids.push(...some);
   }
+  return ids;
+}
+
+async function among(
+  ids: readonly string[],
+  { tables, tx, read, filter, limit, upTo }: Walk,
+): Promise<SearchResult> {
+  const text = sql.searchIds(tables, filter.conditions);
+  const { rows } = await read(tx, text, [ids, String(upTo), limit + 1, ...filter.values]);
+  return wholePage(rows, limit);
+}
+
+async function byIndex(
+  { tables, tx, read, limit, upTo }: Walk,
+  selection: TaskSelection,
+): Promise<SearchResult> {
+  const { conditions, values } = conditionsOf(selection, 3, tables);
+  const text = sql.searchIndexed(tables, conditions);
+  return wholePage((await read(tx, text, [String(upTo), limit + 1, ...values])).rows, limit);
+}
+
+/** The first page of a search by key, unless its index has more of them; the next one walks through what has failed. */
+async function byKey(
+  { tables, tx, read, limit }: Walk,
+  selection: TaskSelection,
+): Promise<SearchResult | undefined> {
+  const { conditions, values } = conditionsOf(selection, 3, tables);
+  const text = sql.searchIndexed(tables, [...conditions, sql.keyedStatuses]);
+  const { rows } = await read(tx, text, [String(greatestId), limit + 1, ...values]);
+  if (rows.length > limit) return undefined;
+  return { tasks: rows.map(readTaskRecord), next: `${withoutIndex}${greatestId + 1n}`, searched: 0 };
+}
+
+async function walk(
+  { tables, tx, read, filter, limit, upTo, isRest }: Walk,
+  { first: narrowest, withPayload, accept = () => true }: Pace = plainPace,
+): Promise<SearchResult> {
+  const [bounds] = (await tx.query(sql.idBounds(tables))).rows;
+  if (typeof bounds?.['last'] !== 'string') return { tasks: [], next: undefined, searched: 1 };
+  const [first, last] = [BigInt(String(bounds['first'])), BigInt(bounds['last'])];
+  const conditions = isRest ? [...filter.conditions, sql.unkeyedStatuses] : filter.conditions;
+  const text = sql.searchRange(tables, conditions, withPayload);
+  await tx.query(sql.walkBackwards);
+  const tasks: TaskRecord[] = [];
+  const begun = performance.now();
+  let width = narrowest;
+  let at = await idUpTo(tx, tables, upTo < last ? upTo : last);
+  while (at !== undefined && performance.now() - begun < budgetMs) {
+    const to = at - width >= first ? at - width + 1n : first;
+    const asked = performance.now();
+    const missing = limit - tasks.length;
+    const { rows } = await read(tx, text, [String(at), String(to), missing + 1, ...filter.values]);
+    const found = rows.slice(0, missing).map(readTaskRecord);
+    tasks.push(...found.filter(accept));
+    const isFull = rows.length > missing;
+    const behind = isFull ? BigInt(found.at(-1)?.id ?? at + 1n) : to;
+    at = behind > first ? await idUpTo(tx, tables, idBelow(behind)) : undefined;
+    if (isFull && tasks.length >= limit) break;
+    width = nextWidth(width, narrowest, performance.now() - asked);
+  }
+  return {
+    tasks,
+    next: at === undefined ? undefined : `${isRest ? withoutIndex : ''}${at + 1n}`,
+    searched: at === undefined ? 1 : Number(last - at) / Number(last + 1n - first),
+  };
+}
+
+/** Where the walk goes on: it does not step through gaps in the ids. */
+async function idUpTo(tx: SqlHandle, tables: QueueTables, id: bigint): Promise<bigint | undefined> {
+  const [row] = (await tx.query(sql.idUpTo(tables), [String(id)])).rows;
+  return row && BigInt(String(row['id']));
 }
 
 /** A page to be made, from an id down. */
 interface Walk extends Place {
+  readonly tables: QueueTables;
   readonly tx: SqlHandle;
   readonly read: ReadRows;
   readonly filter: Conditions;
