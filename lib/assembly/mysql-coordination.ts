@@ -102,15 +102,11 @@ export class MysqlCoordination {
     const { mysql, config, own, tables, workers, listens, warn } = this.#parts;
     const prefix = (): string => sleeperPrefix(tables().qualifiedName);
     let sleeper: Sleeper | undefined;
-    const waker = new SleeperWaker({
-      pool: own,
-      prefix,
-      own: () => sleeper?.sessionId,
-      refused: (error) =>
-        warn(
-          `workers that connect as another user cannot be woken (${String(error)}): they find tasks at their next poll`,
-        ),
-    });
+    const refused = (error: unknown): void =>
+      warn(
+        `workers that connect as another user cannot be woken (${String(error)}): they find tasks at their next poll`,
+      );
+    const waker = new SleeperWaker(own, prefix, () => sleeper?.sessionId, refused);
     const sleep = (woken: () => void, changed: HearingChanged): Sleeper => {
       sleeper = new Sleeper({
         mysql,

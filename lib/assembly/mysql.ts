@@ -48,6 +48,7 @@ export async function openMysql(
   const { options, events, closing, starting, group, remoteBell, onClose } = opening;
   const mysql = await loadMysql2();
   const place = startPlace(address);
+  const warn = (message: string): void => events.emit('warning', { message });
   const { config, ...connections } = openConnections(mysql, {
     connection: address,
     dialect,
@@ -57,19 +58,15 @@ export async function openMysql(
       lost: (error) => events.emit('connection.lost', { connection, error }),
       restored: () => events.emit('connection.restored', { connection }),
     }),
-    warn: (message) => events.emit('warning', { message }),
+    warn,
   });
   const ringAll = (ring: RingRequest): Promise<void> => (remoteBell ?? coordination.bell).ring('tasks', ring);
-  const database = new MysqlDatabase({
-    ...connections,
-    schema: schemaRequest(options, opening.declares),
-    bell: {
-      ring: (ring) => void ringAll(ring),
-      changed: () => ringAll({ changed: true }),
-      halted: () => ringAll({ halt: true }),
-    },
-    warn: (message) => events.emit('warning', { message }),
-  });
+  const bell = {
+    ring: (ring: RingRequest) => void ringAll(ring),
+    changed: () => ringAll({ changed: true }),
+    halted: () => ringAll({ halt: true }),
+  };
+  const database = new MysqlDatabase(connections, schemaRequest(options, opening.declares), bell, warn);
   onClose(() => closing.step(() => database.close(), closingReserves.connections));
   const coordination: MysqlCoordination = await starting.run(place, () =>
     MysqlCoordination.open({
@@ -83,7 +80,7 @@ export async function openMysql(
       workers: () => database.workers,
       listens: options.worker && options.wake === 'kill' && !remoteBell,
       graceMs: options.recoveryTiming.graceMs,
-      warn: (message) => events.emit('warning', { message }),
+      warn,
     }),
   );
   onClose(() => closing.step(() => coordination.close(), closingReserves.sessions));

@@ -76,7 +76,7 @@ function print({ positionals, options, output }: CommandCall): ExitCode {
   const isMysql = isForMysql(textOption(options, 'database'));
   if (isMysql && isPartitioned) throw new UsageError('only tables in PostgreSQL are divided into partitions');
   const script = isMysql
-    ? mysqlScript(mysqlTables(schema, queue, placed), { webhooks })
+    ? mysqlScript(mysqlTables(schema, queue, placed), webhooks)
     : schemaScript(queueTables(schema, queue, placed), channel, {
         webhooks,
         ...(isPartitioned && { layout: partitionedLayout(every) }),

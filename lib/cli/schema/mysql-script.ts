@@ -6,13 +6,13 @@ import { tableStatements, triggerStatements } from '../../storage/mysql/schema/s
  * Everything that makes a queue in MySQL or MariaDB, for the client `mysql`: each statement may be run again. Statements whose
  * values are secret draw them where they are run.
  */
-export function mysqlScript(tables: QueueTables, parts: { readonly webhooks: boolean }): string {
+export function mysqlScript(tables: QueueTables, webhooks: boolean): string {
   const { quotedDatabase, table } = tables;
   const [drop = '', create = ''] = triggerStatements(tables);
   return [
     `-- The queue ${tables.qualifiedName}, version ${schemaVersion}, for MySQL from 8.0.22 and MariaDB from 10.10.`,
     `create database if not exists ${quotedDatabase} character set utf8mb4;`,
-    ...tableStatements(tables, parts).map((text) => `${text};`),
+    ...tableStatements(tables, webhooks).map((text) => `${text};`),
     `${drop};`,
     // The client would end the trigger at its first semicolon.
     `delimiter //\n${create} //\ndelimiter ;`,

@@ -8,7 +8,7 @@ import type { QueueTables } from './identifiers.js';
 import type { PreparedQueue } from './schema/prepare-schema.js';
 
 /** The connections of a queue. */
-export interface MysqlAccessParts {
+export interface MysqlConnections {
   /** Handlers' transactions. */
   readonly tasks: OwnPool;
   /** Everything else of the library: handlers that hold all of theirs do not delay it. */
@@ -27,7 +27,7 @@ export class MysqlAccess {
   readonly dialect: Dialect;
   #prepared: PreparedQueue | undefined;
 
-  constructor({ tasks, own, control, dialect = mysqlDialect }: MysqlAccessParts) {
+  constructor({ tasks, own, control, dialect = mysqlDialect }: MysqlConnections) {
     this.tasks = tasks;
     this.own = own;
     this.control = control;

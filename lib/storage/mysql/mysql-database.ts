@@ -8,7 +8,7 @@ import { RowsApart } from '../rows-apart.js';
 import type { ScheduleStore } from '../schedules.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { asHandle } from './connections/own-pool.js';
-import type { MysqlAccessParts } from './mysql-access.js';
+import type { MysqlConnections } from './mysql-access.js';
 import { MysqlAdmin, type AdminBell } from './mysql-admin.js';
 import { MysqlAttempts } from './mysql-attempts.js';
 import { MysqlClaims } from './mysql-claims.js';
@@ -27,14 +27,6 @@ import { isRefusal } from './schema/refusals.js';
 import { refusedOperator } from './schema/schema-rights.js';
 import { prepareSchema, type PreparedQueue, type SchemaRequest } from './schema/prepare-schema.js';
 
-/** What a queue in MySQL or MariaDB is made of. */
-export interface MysqlDatabaseParts extends MysqlAccessParts {
-  readonly schema: SchemaRequest;
-  readonly bell: InsertBell & AdminBell & HaltBell;
-  /** Told what people should know of the database. */
-  readonly warn: (message: string) => void;
-}
-
 /** {@link QueueDatabase} on MySQL 8.0.22 or newer, or MariaDB 10.8 or newer. It closes its connections when it is closed. */
 export class MysqlDatabase implements QueueDatabase {
   readonly inserts: TaskInserts;
@@ -52,8 +44,14 @@ export class MysqlDatabase implements QueueDatabase {
   readonly access: ServerAccess;
   readonly #request: SchemaRequest;
 
-  constructor({ schema, bell, warn, ...parts }: MysqlDatabaseParts) {
-    const access = new ServerAccess(parts, waysOf(parts.dialect?.name));
+  /** @param warn told what people should know of the database */
+  constructor(
+    connections: MysqlConnections,
+    schema: SchemaRequest,
+    bell: InsertBell & AdminBell & HaltBell,
+    warn: (message: string) => void,
+  ) {
+    const access = new ServerAccess(connections, waysOf(connections.dialect?.name));
     const { Inserts = MysqlInserts } = access.ways;
     const apart = new RowsApart(warn);
     this.apart = apart;

@@ -4,7 +4,7 @@ import type { ScheduleStore } from '../schedules.js';
 import type { TaskGroup } from '../transactions.js';
 import type { CopyPublications } from './attempt-ends.js';
 import type { ClaimTransactionParts, ClaimWork } from './claims/claim-transaction.js';
-import { MysqlAccess, type MysqlAccessParts } from './mysql-access.js';
+import { MysqlAccess, type MysqlConnections } from './mysql-access.js';
 import type { MysqlInserts } from './mysql-inserts.js';
 import type { TransactionGuard } from './savepoint-guard.js';
 
@@ -35,8 +35,8 @@ export interface OtherWays {
 export class ServerAccess extends MysqlAccess {
   readonly ways: OtherWays;
 
-  constructor(parts: MysqlAccessParts, ways: OtherWays = {}) {
-    super(parts);
+  constructor(connections: MysqlConnections, ways: OtherWays = {}) {
+    super(connections);
     this.ways = ways;
   }
 }

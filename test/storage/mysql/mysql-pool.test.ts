@@ -169,8 +169,7 @@ async function openControl(url: string): Promise<Waits> {
 }
 
 async function openLocks(url: string): Promise<Waits> {
-  const parts = { mysql: await loadMysql2(), config: mysqlConfig(url), silentSeconds: 30 };
-  const locks = new SessionLocks({ ...parts, lost: () => undefined }, []);
+  const locks = new SessionLocks(await loadMysql2(), mysqlConfig(url), 30, [], () => undefined);
   await locks.open();
   return { ask: () => locks.tryLock('one'), close: () => locks.close() };
 }

@@ -4,8 +4,9 @@ import { ControlConnection } from '../../../lib/storage/mysql/connections/contro
 import { mysqlConfig } from '../../../lib/storage/mysql/connections/mysql-config.js';
 import { OwnPool } from '../../../lib/storage/mysql/connections/own-pool.js';
 import { mysqlDialect } from '../../../lib/storage/mysql/dialect.js';
-import type { MysqlAccessParts } from '../../../lib/storage/mysql/mysql-access.js';
+import type { MysqlConnections } from '../../../lib/storage/mysql/mysql-access.js';
 import { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
+import type { SchemaRequest } from '../../../lib/storage/mysql/schema/prepare-schema.js';
 import { parseTableName } from '../../../lib/values/table-name.js';
 import {
   createMysqlDatabase,
@@ -99,27 +100,24 @@ export function useMysqlQueue(
   };
 }
 
-function openDatabase(rung: string[], connections: MysqlAccessParts): MysqlDatabase {
-  return new MysqlDatabase({
-    ...connections,
-    schema: {
-      table: parseTableName('tasks'),
-      subscriptionTable: parseTableName('tasks_subscriber'),
-      mode: 'create',
-      webhooks: true,
-      works: true,
-    },
-    bell: {
-      ring: () => void rung.push('due'),
-      changed: async () => void rung.push('changed'),
-      halted: async () => void rung.push('halted'),
-    },
-    warn: () => undefined,
-  });
+function openDatabase(rung: string[], connections: MysqlConnections): MysqlDatabase {
+  const schema: SchemaRequest = {
+    table: parseTableName('tasks'),
+    subscriptionTable: parseTableName('tasks_subscriber'),
+    mode: 'create',
+    webhooks: true,
+    works: true,
+  };
+  const bell = {
+    ring: () => void rung.push('due'),
+    changed: async () => void rung.push('changed'),
+    halted: async () => void rung.push('halted'),
+  };
+  return new MysqlDatabase(connections, schema, bell, () => undefined);
 }
 
 /** The connections of a process that works; nobody is told when one is lost. */
-export function connectionsTo(url: string, own = 5, dialect = mysqlDialect): MysqlAccessParts {
+export function connectionsTo(url: string, own = 5, dialect = mysqlDialect): MysqlConnections {
   const config = mysqlConfig(url);
   const watcher = { lost: () => undefined, restored: () => undefined };
   const { settings } = dialect;

@@ -17,17 +17,13 @@ const settings = (silentSeconds: number): string =>
   `${commonSettings};
 set session wait_timeout = ${silentSeconds} /*!80000 , max_execution_time = 0 */ /*M!100000 , max_statement_time = 0 */`;
 
-export interface SessionLocksParts {
-  readonly mysql: Mysql2;
-  readonly config: ConnectionOptions;
-  readonly silentSeconds: number;
-  /** The connection in use is gone. */
-  readonly lost: (error: unknown) => void;
-}
-
 /** One connection and the locks that it holds. Lives in a thread of its own, whose event loop no handler blocks. */
 export class SessionLocks {
-  readonly #parts: SessionLocksParts;
+  readonly #mysql: Mysql2;
+  readonly #config: ConnectionOptions;
+  readonly #silentSeconds: number;
+  /** Told that the connection in use is gone. */
+  readonly #lost: (error: unknown) => void;
   /** Taken again by the next connection. */
   readonly #lasting: Set<string>;
   #connection: Connection | undefined;
@@ -35,20 +31,28 @@ export class SessionLocks {
   #sessionId: string | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: SessionLocksParts, lasting: readonly string[]) {
-    this.#parts = parts;
+  constructor(
+    mysql: Mysql2,
+    config: ConnectionOptions,
+    silentSeconds: number,
+    lasting: readonly string[],
+    lost: (error: unknown) => void,
+  ) {
+    this.#mysql = mysql;
+    this.#config = config;
+    this.#silentSeconds = silentSeconds;
     this.#lasting = new Set(lasting);
+    this.#lost = lost;
   }
 
   /** Opens a connection and takes the lasting locks. */
   async open(): Promise<void> {
-    const { mysql, config, silentSeconds } = this.#parts;
-    const connection = mysql.createConnection({ ...config, connectTimeout: answerMs });
+    const connection = this.#mysql.createConnection({ ...this.#config, connectTimeout: answerMs });
     // Told by the statement that fails of it.
     connection.on('error', (error) => this.#drop(connection, error));
     try {
       await connectWithin(connection, answerMs);
-      await this.#ask(connection, settings(silentSeconds), []);
+      await this.#ask(connection, settings(this.#silentSeconds), []);
       for (const name of this.#lasting) await this.#takeAgain(connection, name);
       this.#sessionId =
         (await this.#ask(connection, 'select connection_id() as id', []))?.['id'] ?? undefined;
@@ -143,6 +147,6 @@ export class SessionLocks {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     streamOf(connection).destroy(error as Error);
-    this.#parts.lost(error);
+    this.#lost(error);
   }
 }

@@ -22,19 +22,12 @@ const stopping = new AbortController();
 const backoff = new Backoff({ firstMs: 100, mostMs: 2_000 });
 let isUp = false;
 
-const locks = new SessionLocks(
-  {
-    mysql: await loadMysql2(),
-    config,
-    silentSeconds: timing.silentSeconds,
-    lost: (error) => {
-      isUp = false;
-      Atomics.store(proven, 0, 0n);
-      if (!stopping.signal.aborted) report({ type: 'lost', error: sendError(error) });
-    },
-  },
-  lasting,
-);
+const lost = (error: unknown): void => {
+  isUp = false;
+  Atomics.store(proven, 0, 0n);
+  if (!stopping.signal.aborted) report({ type: 'lost', error: sendError(error) });
+};
+const locks = new SessionLocks(await loadMysql2(), config, timing.silentSeconds, lasting, lost);
 
 parentPort?.on('message', (message: SessionMessage) => {
   if (message === 'stop') {

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'mysql2';
 import type { MysqlConnection } from '../../../options/mysql-connection.js';
-import type { MysqlAccessParts } from '../mysql-access.js';
+import type { MysqlConnections } from '../mysql-access.js';
 import { ControlConnection, type ControlWatcher } from './control-connection.js';
 import { mysqlDialect, type Dialect } from '../dialect.js';
 import { mysqlConfig, namedConfig } from './mysql-config.js';
@@ -34,7 +34,7 @@ const maxAgeMs = 60_000;
 export function openConnections(
   mysql: Mysql2,
   { connection, dialect = mysqlDialect, poolSize, works, watcher, warn }: ConnectionsRequest,
-): MysqlAccessParts & { readonly config: ConnectionOptions } {
+): MysqlConnections & { readonly config: ConnectionOptions } {
   const config = mysqlConfig(connection);
   const { settings } = dialect;
   const renew = (): void => {

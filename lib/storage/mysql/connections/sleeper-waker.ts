@@ -7,25 +7,29 @@ const freshMs = 1_000;
 /** Numbers of errors: the session is gone, and is another user's. */
 const [gone, notOurs] = [1094, 1095];
 
-export interface SleeperWakerParts {
-  readonly pool: Pick<OwnPool, 'query'>;
-  /** What the names of the places begin with, once it is known. */
-  readonly prefix: () => string;
-  /** The session of this process's own sleeper, which hears of rings without that. */
-  readonly own: () => string | undefined;
-  /** Told once, where the sleepers are another user's and may not be woken. */
-  readonly refused: (error: unknown) => void;
-}
-
 /** Wakes the sleepers of a queue in other processes, by killing the statements that they sleep in. */
 export class SleeperWaker {
-  readonly #parts: SleeperWakerParts;
+  readonly #pool: Pick<OwnPool, 'query'>;
+  /** What the names of the places begin with, once it is known. */
+  readonly #prefix: () => string;
+  /** The session of this process's own sleeper, which hears of rings without that. */
+  readonly #own: () => string | undefined;
+  /** Told once, where the sleepers are another user's and may not be woken. */
+  readonly #refused: (error: unknown) => void;
   readonly #notOurs = new Set<string>();
   #sleepers: readonly string[] = [];
   #foundAt = -Infinity;
 
-  constructor(parts: SleeperWakerParts) {
-    this.#parts = parts;
+  constructor(
+    pool: Pick<OwnPool, 'query'>,
+    prefix: () => string,
+    own: () => string | undefined,
+    refused: (error: unknown) => void,
+  ) {
+    this.#pool = pool;
+    this.#prefix = prefix;
+    this.#own = own;
+    this.#refused = refused;
   }
 
   /** Wakes some, by chance, and answers how many; all when there is no limit. Rejects when the connection fails. */
@@ -49,18 +53,17 @@ export class SleeperWaker {
 
   /** Ends what one session sleeps in. */
   async interrupt(id: string): Promise<void> {
-    await this.#parts.pool.query(`kill query ${BigInt(id)}`);
+    await this.#pool.query(`kill query ${BigInt(id)}`);
   }
 
   async #find(): Promise<readonly string[]> {
     if (performance.now() - this.#foundAt > freshMs) {
-      const { pool, prefix } = this.#parts;
       const askedAt = performance.now();
-      const { rows } = await pool.query(findSleepers, [prefix()]);
+      const { rows } = await this.#pool.query(findSleepers, [this.#prefix()]);
       this.#sleepers = rows.map(({ id }) => String(id));
       this.#foundAt = askedAt;
     }
-    const own = this.#parts.own();
+    const own = this.#own();
     return this.#sleepers.filter((id) => id !== own && !this.#notOurs.has(id));
   }
 
@@ -80,7 +83,7 @@ export class SleeperWaker {
   }
 
   #refuse(id: string, error: unknown): void {
-    if (this.#notOurs.size === 0) this.#parts.refused(error);
+    if (this.#notOurs.size === 0) this.#refused(error);
     this.#notOurs.add(id);
   }
 }

@@ -100,7 +100,7 @@ async function createMissing(
     const found = await inspectSchema(run, tables, request);
     const missing = listMissing(found, tables, request);
     if (missing.length === 0) return missing;
-    for (const text of tableStatements(tables, request)) await run(text);
+    for (const text of tableStatements(tables, request.webhooks)) await run(text);
     if (!found.triggers.has(ownName(tables, 'schedule'))) {
       for (const text of triggerStatements(tables)) await run(text);
     }

@@ -16,13 +16,8 @@ import {
 } from './schema-objects.js';
 import { schemaVersion } from './schema.js';
 
-/** Which parts of a queue to make. */
-export interface SchemaParts {
-  readonly webhooks: boolean;
-}
-
 /** Statements that make the tables of a queue that are missing; each may be run again. */
-export function tableStatements(tables: QueueTables, { webhooks }: SchemaParts): readonly string[] {
+export function tableStatements(tables: QueueTables, webhooks: boolean): readonly string[] {
   return [
     queueTableSql(tables),
     ...(tables.subscriptions === undefined ? [] : [subscriptionsSql(tables.subscriptions)]),

@@ -27,20 +27,16 @@ export type ConnectionLimits = Pick<
   'connectTimeoutMs' | 'queryTimeoutMs' | 'maxConnectionsPerTenant' | 'waitTimeoutMs' | 'idleMs'
 >;
 
-export interface MysqlTenantConnectionsParts {
-  readonly mysql: Mysql2;
-  readonly config: ConnectionOptions;
-  readonly limits: ConnectionLimits;
-  readonly statements: DoneStatements;
-}
-
 /**
  * {@link TenantConnections} to MySQL or MariaDB. Not a pool of the driver's: one that ends would say goodbye to connections that
  * are lent, too.
  */
 export class MysqlTenantConnections implements TenantConnections {
   readonly #tenant: string;
-  readonly #parts: MysqlTenantConnectionsParts;
+  readonly #mysql: Mysql2;
+  readonly #config: ConnectionOptions;
+  readonly #limits: ConnectionLimits;
+  readonly #statements: DoneStatements;
   readonly #line: ConnectionLine<Connection>;
   /** Open, or being opened. */
   readonly #open = new Set<Connection>();
@@ -50,11 +46,20 @@ export class MysqlTenantConnections implements TenantConnections {
   #empty: (() => void) | undefined;
   #ended: Promise<void> | undefined;
 
-  constructor(tenant: string, parts: MysqlTenantConnectionsParts) {
+  constructor(
+    tenant: string,
+    mysql: Mysql2,
+    config: ConnectionOptions,
+    limits: ConnectionLimits,
+    statements: DoneStatements,
+  ) {
     this.#tenant = tenant;
-    this.#parts = parts;
+    this.#mysql = mysql;
+    this.#config = config;
+    this.#limits = limits;
+    this.#statements = statements;
     this.#line = new ConnectionLine({
-      max: parts.limits.maxConnectionsPerTenant,
+      max: limits.maxConnectionsPerTenant,
       open: async () => this.#takeIdle() ?? (await this.#connect()),
       keep: (connection) => this.#keep(connection),
       isFinal: isRefusedLogin,
@@ -70,11 +75,10 @@ export class MysqlTenantConnections implements TenantConnections {
   }
 
   async connect(ended: ConnectionEnded): Promise<TenantConnection> {
-    const { limits, statements } = this.#parts;
-    const connection = await this.#line.take(limits.waitTimeoutMs);
+    const connection = await this.#line.take(this.#limits.waitTimeoutMs);
     const lent: TenantConnection = new MysqlTenantConnection(this.#tenant, connection, {
-      queryTimeoutMs: limits.queryTimeoutMs,
-      statements,
+      queryTimeoutMs: this.#limits.queryTimeoutMs,
+      statements: this.#statements,
       reset: this.#reset,
       back: () => {
         this.#keep(connection);
@@ -116,7 +120,7 @@ export class MysqlTenantConnections implements TenantConnections {
   }
 
   async #connect(): Promise<Connection> {
-    const { connectTimeoutMs } = this.#parts.limits;
+    const { connectTimeoutMs } = this.#limits;
     const connection = this.#make();
     this.#open.add(connection);
     streamOf(connection).once('close', () => this.#closed(connection));
@@ -132,8 +136,10 @@ export class MysqlTenantConnections implements TenantConnections {
   }
 
   #make(): Connection {
-    const { mysql, config, limits } = this.#parts;
-    const connection = mysql.createConnection({ ...config, connectTimeout: limits.connectTimeoutMs });
+    const connection = this.#mysql.createConnection({
+      ...this.#config,
+      connectTimeout: this.#limits.connectTimeoutMs,
+    });
     // Told by the statements that fail of it. A server that goes takes the idle ones along; others are opened when needed.
     connection.on('error', () => undefined);
     return connection;
@@ -146,7 +152,7 @@ export class MysqlTenantConnections implements TenantConnections {
       const reset = connection.reset.bind(connection) as (done: (error: unknown) => void) => void;
       reset((error) => (error ? reject(error) : resolve()));
     });
-    const database = quoteIdentifier(String(this.#parts.config.database));
+    const database = quoteIdentifier(String(this.#config.database));
     await ask(connection, `-- name: reset_tenant_session\nuse ${database}; ${asLoggedIn}; ${taskSettings}`);
   };
 
@@ -158,7 +164,7 @@ export class MysqlTenantConnections implements TenantConnections {
     }
     this.#idle.set(
       connection,
-      setTimeout(() => this.#close(connection), this.#parts.limits.idleMs),
+      setTimeout(() => this.#close(connection), this.#limits.idleMs),
     );
   }
 
@@ -196,6 +202,6 @@ export class MysqlTenantConnections implements TenantConnections {
 
   /** Closing waits for it. */
   get #killMs(): number {
-    return Math.min(this.#parts.limits.connectTimeoutMs, 2_000);
+    return Math.min(this.#limits.connectTimeoutMs, 2_000);
   }
 }

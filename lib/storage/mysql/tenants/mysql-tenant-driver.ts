@@ -19,12 +19,13 @@ export class MysqlTenantDriver implements TenantDriver {
   }
 
   open(connection: unknown, tenant: string): TenantConnections {
-    return new MysqlTenantConnections(tenant, {
-      mysql: this.#mysql,
-      config: tenantConfig(connection, tenant),
-      limits: this.#options,
-      statements: this.#statements,
-    });
+    return new MysqlTenantConnections(
+      tenant,
+      this.#mysql,
+      tenantConfig(connection, tenant),
+      this.#options,
+      this.#statements,
+    );
   }
 
   isRefusedLogin(error: unknown): boolean {

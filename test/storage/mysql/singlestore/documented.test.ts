@@ -8,9 +8,7 @@ import {
 import { undocumented, undocumentedIn } from './documented.js';
 
 const tables = queueTables('shop', 'tasks', { schema: 'shop', table: 'tasks_subscriber' }, 'singlestore');
-const written = tableStatements(tables, { webhooks: true }).map(
-  (text) => singleStoreDialect.write(text, []).text,
-);
+const written = tableStatements(tables, true).map((text) => singleStoreDialect.write(text, []).text);
 
 test.each(undocumented)('$construct is refused: $example', ({ construct, example }) => {
   expect(undocumentedIn(example)).toBe(construct);
@@ -43,7 +41,5 @@ test('a column that the server computes has its type behind its expression', () 
 
 test('the statements of MySQL would be refused', () => {
   const mysqlTables = queueTables('shop', 'tasks', undefined);
-  expect(tableStatements(mysqlTables, { webhooks: true }).map(undocumentedIn).filter(Boolean)).not.toEqual(
-    [],
-  );
+  expect(tableStatements(mysqlTables, true).map(undocumentedIn).filter(Boolean)).not.toEqual([]);
 });
