@@ -90,7 +90,7 @@ function behind(
     claimsOf: (workerId: WorkerId, options) => {
       locks.join(workerId);
       const { attempts, apart } = database;
-      return new LockedClaims(database.claimsOf(workerId, options), workerId, { locks, attempts, apart });
+      return new LockedClaims(database.claimsOf(workerId, options), workerId, locks, attempts, apart);
     },
   });
 }

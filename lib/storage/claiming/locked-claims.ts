@@ -13,12 +13,6 @@ export interface TaskLocking {
   take(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-export interface LockedClaimsParts {
-  readonly locks: TaskLocking;
-  readonly attempts: Pick<AttemptStore, 'releaseMany'>;
-  readonly apart: RowsApart | undefined;
-}
-
 /** While tasks cannot be locked, or others have locked them. */
 const againMs = 250;
 
@@ -30,12 +24,22 @@ export class LockedClaims implements Claims {
   readonly parallel = 1;
   readonly #claims: Claims;
   readonly #workerId: WorkerId;
-  readonly #parts: LockedClaimsParts;
+  readonly #locks: TaskLocking;
+  readonly #attempts: Pick<AttemptStore, 'releaseMany'>;
+  readonly #apart: RowsApart | undefined;
 
-  constructor(claims: Claims, workerId: WorkerId, parts: LockedClaimsParts) {
+  constructor(
+    claims: Claims,
+    workerId: WorkerId,
+    locks: TaskLocking,
+    attempts: Pick<AttemptStore, 'releaseMany'>,
+    apart: RowsApart | undefined,
+  ) {
     this.#claims = claims;
     this.#workerId = workerId;
-    this.#parts = parts;
+    this.#locks = locks;
+    this.#attempts = attempts;
+    this.#apart = apart;
   }
 
   openAnother(): undefined {
@@ -46,7 +50,7 @@ export class LockedClaims implements Claims {
     completions: readonly Completion[],
     demand?: ClaimDemand,
   ): Promise<SettleAndClaimResult> {
-    const wanted = this.#parts.locks.isJoined ? demand : undefined;
+    const wanted = this.#locks.isJoined ? demand : undefined;
     const result =
       wanted || completions.length > 0
         ? await this.#claims.settleAndClaim(completions, wanted)
@@ -57,7 +61,7 @@ export class LockedClaims implements Claims {
   }
 
   async claimUnattended(limit: number): Promise<readonly ClaimedTask[]> {
-    return this.#parts.locks.isJoined ? this.#lock(await this.#claims.claimUnattended(limit)) : [];
+    return this.#locks.isJoined ? this.#lock(await this.#claims.claimUnattended(limit)) : [];
   }
 
   heard(dueMs: number, highestPriority: number): void {
@@ -82,12 +86,11 @@ export class LockedClaims implements Claims {
 
   async #lock(claimed: readonly ClaimedTask[]): Promise<readonly ClaimedTask[]> {
     if (claimed.length === 0) return claimed;
-    const { locks, attempts, apart } = this.#parts;
-    const got = await locks.take(claimed.map(({ id }) => id));
+    const got = await this.#locks.take(claimed.map(({ id }) => id));
     const refused = claimed.filter(({ id }) => !got.has(id));
     if (refused.length === 0) return claimed;
-    await attempts.releaseMany(this.#workerId, refused);
-    apart?.leaveOut(refused.map(({ id }) => id));
+    await this.#attempts.releaseMany(this.#workerId, refused);
+    this.#apart?.leaveOut(refused.map(({ id }) => id));
     // They are pending again, and may be the next after all.
     this.#claims.invalidate();
     return claimed.filter(({ id }) => got.has(id));
