@@ -254,7 +254,7 @@ export class PostgresAdmin implements TaskAdmin {
   #inTurn<T>(id: string | undefined, work: (tx: SqlHandle) => Promise<T>, tx?: SqlHandle): Promise<T> {
     const { interop, inserts: handle, inOwnTransaction } = this.#access;
     const run: RunTransaction = tx ? (own) => own(tx) : (own) => inOwnTransaction(own);
-    return interop ? changeInTurn({ run, handle, tables: this.#tables }, id, work) : run(work);
+    return interop ? changeInTurn(run, handle, this.#tables, id, work) : run(work);
   }
 
   /** Rings the other bell when something is due; the database's own has rung. */

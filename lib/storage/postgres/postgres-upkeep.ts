@@ -34,8 +34,7 @@ export class PostgresUpkeep implements Upkeep {
 
   purgeAtOnce(olderThanDays: number): Promise<PurgedAtOnce> {
     const { schema, sql } = this.#access;
-    const parts = { run: this.#run, tables: schema.tables, statements: sql };
-    return dropPartitions(parts, olderThanDays).catch(rethrowConnectionError);
+    return dropPartitions(this.#run, schema.tables, sql, olderThanDays).catch(rethrowConnectionError);
   }
 
   findPurgeable(look: PurgeLook): Promise<PurgeableWindow> {

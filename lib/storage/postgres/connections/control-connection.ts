@@ -39,7 +39,7 @@ export class ControlConnection {
     this.#watcher = watcher;
     this.#reach = reach;
     const dropped = (error: unknown): void => this.#tellLost(error);
-    this.#connection = new OwnedConnection({ config, reach, settings: controlSettings, dropped });
+    this.#connection = new OwnedConnection(config, reach, controlSettings, dropped);
   }
 
   /** Counts connections: another number is another session. */
@@ -131,24 +131,20 @@ export class ControlConnection {
   }
 }
 
-export interface OwnedConnectionParts {
-  readonly config: ClientConfig;
-  /** Through a pooler nothing may be left behind on a server connection: no settings, no locks. */
-  readonly reach: Reach;
-  /** Settings of every connection. */
-  readonly settings: string;
-  /** Prepares a connection before it is used. */
-  readonly prepare?: (client: Client) => Promise<void>;
-  /** Called when the connection in use is gone. */
-  readonly dropped: (error: unknown) => void;
-}
-
 /**
  * One connection that only we use, one statement after the other. A new one ends what is left of the last one on the server,
  * whose locks and claims would otherwise outlive it.
  */
 export class OwnedConnection {
-  readonly #parts: OwnedConnectionParts;
+  readonly #config: ClientConfig;
+  /** Through a pooler nothing may be left behind on a server connection: no settings, no locks. */
+  readonly #reach: Reach;
+  /** Settings of every connection. */
+  readonly #settings: string;
+  /** Called when the connection in use is gone. */
+  readonly #dropped: (error: unknown) => void;
+  /** Prepares a connection before it is used. */
+  readonly #prepare: ((client: Client) => Promise<void>) | undefined;
   /** The open connection; undefined while there is none. */
   client: Client | undefined;
   #generation = 0;
@@ -159,8 +155,18 @@ export class OwnedConnection {
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(parts: OwnedConnectionParts) {
-    this.#parts = parts;
+  constructor(
+    config: ClientConfig,
+    reach: Reach,
+    settings: string,
+    dropped: (error: unknown) => void,
+    prepare?: (client: Client) => Promise<void>,
+  ) {
+    this.#config = config;
+    this.#reach = reach;
+    this.#settings = settings;
+    this.#dropped = dropped;
+    this.#prepare = prepare;
   }
 
   /** Counts connections: another number is another session. */
@@ -189,7 +195,7 @@ export class OwnedConnection {
 
   /** The connection is gone. */
   drop(client: Client, error: unknown): void {
-    if (this.discard(client)) this.#parts.dropped(error);
+    if (this.discard(client)) this.#dropped(error);
   }
 
   /** Lets the next statement open another connection; true when this was the one in use. */
@@ -209,11 +215,11 @@ export class OwnedConnection {
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client({ ...this.#parts.config, types: ownTypes });
+    const client = new Client({ ...this.#config, types: ownTypes });
     client.on('error', (error) => this.drop(client, error));
     try {
       await client.connect();
-      if (this.#parts.reach === 'direct') await withAnswerLimit(client, this.#setUp(client));
+      if (this.#reach === 'direct') await withAnswerLimit(client, this.#setUp(client));
     } catch (error) {
       await client.end().catch(() => undefined);
       throw error;
@@ -225,13 +231,13 @@ export class OwnedConnection {
   }
 
   async #setUp(client: Client): Promise<void> {
-    await client.query(this.#parts.settings);
+    await client.query(this.#settings);
     await this.#endLastBackend(client);
     const { rows } = await client.query<{ pid: number; server: string }>(
       'select pg_backend_pid() as pid, pg_postmaster_start_time()::text as server',
     );
     this.#lastBackend = rows[0];
-    await this.#parts.prepare?.(client);
+    await this.#prepare?.(client);
   }
 
   async #endLastBackend(client: Client): Promise<void> {

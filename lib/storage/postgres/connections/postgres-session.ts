@@ -27,17 +27,14 @@ export class PostgresSession implements Session {
   #failure: unknown;
 
   constructor(config: ClientConfig) {
-    this.#channels = new ListenedChannels(
-      (text) => this.query(text),
-      () => this.up,
+    this.#channels = new ListenedChannels(this);
+    this.#connection = new OwnedConnection(
+      { stream: this.#sockets.open, ...config },
+      'direct',
+      sessionSettings,
+      (why) => this.#dropped(why),
+      (client) => this.#takeOver(client),
     );
-    this.#connection = new OwnedConnection({
-      config: { stream: this.#sockets.open, ...config },
-      reach: 'direct',
-      settings: sessionSettings,
-      prepare: (client) => this.#takeOver(client),
-      dropped: (why) => this.#dropped(why),
-    });
   }
 
   get up(): boolean {
@@ -166,9 +163,6 @@ export class PostgresSession implements Session {
   }
 }
 
-/** Runs a statement of the session. */
-type RunText = (text: string) => Promise<unknown>;
-
 interface Listener {
   readonly heard: (text: string) => void;
   readonly changed: HearingChanged;
@@ -179,8 +173,7 @@ interface Listener {
  * the same, whoever listens is told, and it is asked again.
  */
 class ListenedChannels {
-  readonly #query: RunText;
-  readonly #isUp: () => boolean;
+  readonly #session: PostgresSession;
   readonly #listeners = new Map<string, Set<Listener>>();
   /** Channels on which it may not listen, and why. */
   readonly #refused = new Map<string, unknown>();
@@ -188,13 +181,8 @@ class ListenedChannels {
   #asking: Promise<void> | undefined;
   #stopped = false;
 
-  /**
-   * @param query runs a statement of the session
-   * @param isUp true while there is a session
-   */
-  constructor(query: RunText, isUp: () => boolean) {
-    this.#query = query;
-    this.#isUp = isUp;
+  constructor(session: PostgresSession) {
+    this.#session = session;
   }
 
   /** Resolves when it listens, or is refused. */
@@ -209,13 +197,13 @@ class ListenedChannels {
     this.#listeners.set(channel, listeners);
     if (this.#refused.has(channel)) changed(this.#refused.get(channel));
     // Where there is no session, the next one listens.
-    else if (listeners.size === 1 && this.#isUp()) await this.#listen(channel, this.#query);
+    else if (listeners.size === 1 && this.#session.up) await this.#listen(channel);
     return async () => {
       listeners.delete(listener);
       if (listeners.size > 0) return;
       this.#listeners.delete(channel);
       this.#refused.delete(channel);
-      await this.#query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
+      await this.#session.query(`unlisten ${quoteIdentifier(channel)}`).catch(() => undefined);
     };
   }
 
@@ -225,7 +213,7 @@ class ListenedChannels {
       for (const { heard } of this.#listeners.get(channel) ?? []) heard(payload ?? '');
     });
     for (const channel of this.#listeners.keys()) {
-      await this.#listen(channel, (text) => client.query(text), true);
+      await this.#listen(channel, client);
     }
   }
 
@@ -235,14 +223,14 @@ class ListenedChannels {
     await this.#asking;
   }
 
-  /** @param isNew true of a connection that is worth nothing once it is lost */
-  async #listen(channel: string, query: RunText, isNew = false): Promise<void> {
+  /** @param client a new connection, which is worth nothing once it is lost. Default: that of the session */
+  async #listen(channel: string, client?: Client): Promise<void> {
     try {
-      await query(`listen ${quoteIdentifier(channel)}`);
+      await (client ?? this.#session).query(`listen ${quoteIdentifier(channel)}`);
       if (this.#refused.delete(channel)) this.#tell(channel, undefined);
     } catch (error) {
       if (isConnectionError(error)) {
-        if (isNew) throw error;
+        if (client) throw error;
         return;
       }
       if (!this.#listeners.has(channel)) return;
@@ -260,8 +248,8 @@ class ListenedChannels {
     while (!this.#stopped && this.#refused.size > 0) {
       await this.#pause.wait();
       for (const channel of [...this.#refused.keys()]) {
-        if (this.#stopped || !this.#isUp()) break;
-        await this.#listen(channel, this.#query);
+        if (this.#stopped || !this.#session.up) break;
+        await this.#listen(channel);
       }
     }
     this.#pause.reset();

@@ -9,25 +9,20 @@ import { nsjNotifyLock } from '../statements/nsj-locks.js';
 const waitMs = 5_000;
 const lockNotAvailable = '55P03';
 
-/** What {@link changeInTurn} works with. */
-export interface NsjTurnParts {
-  /** Runs work in a transaction of its own. */
-  readonly run: RunTransaction;
-  /** Any other connection: the transaction has failed when it is asked. */
-  readonly handle: SqlHandle;
-  readonly tables: Pick<QueueTables, 'queue'>;
-}
-
 /**
  * Changes a task that may be scheduled beside workers of nsj-queue-lib. Their notify job sets what it has listed to
  * pending by id alone, so a task that was cancelled meanwhile would run, and one that was started would run again. The
  * change holds the lock of that job; a task that is not scheduled does without.
  *
+ * @param run runs work in a transaction
+ * @param handle any other connection: the transaction has failed when it is asked
  * @param id of any attempt; undefined for many tasks, some of which may be scheduled
  * @throws {TarefaError} `QUEUE_BUSY` when the job holds its lock for longer than 5 s
  */
 export async function changeInTurn<T>(
-  { run, handle, tables }: NsjTurnParts,
+  run: RunTransaction,
+  handle: SqlHandle,
+  tables: QueueTables,
   id: string | undefined,
   change: (sql: SqlHandle) => Promise<T>,
 ): Promise<T> {
@@ -47,7 +42,7 @@ export async function changeInTurn<T>(
   }
 }
 
-async function isScheduled(tx: SqlHandle, { queue }: NsjTurnParts['tables'], id: string): Promise<boolean> {
+async function isScheduled(tx: SqlHandle, { queue }: QueueTables, id: string): Promise<boolean> {
   const { rows } = await tx.query(
     `-- name: is_scheduled
 select exists (

@@ -18,12 +18,6 @@ import {
 import { readPartitions, type Partition } from './read-partitions.js';
 import { codeOf, shortTransaction, type RunTransaction } from './short-transaction.js';
 
-export interface DropParts {
-  readonly run: RunTransaction;
-  readonly tables: QueueTables;
-  readonly statements: QueueStatements;
-}
-
 /**
  * Rows of a full partition wait until it can be dropped whole, but at most longer by this part of their age: then they are
  * purged one by one.
@@ -38,16 +32,23 @@ const blockRows = 1_000;
  * Drops the partitions in which every task has ended and is old, with the few rows of those tasks in other partitions. Says
  * up to which id rows are left to be purged one by one.
  */
-export async function dropPartitions(parts: DropParts, olderThanDays: number): Promise<PurgedAtOnce> {
-  const partitions = await parts.run((tx) => readPartitions(tx, parts.tables));
+export async function dropPartitions(
+  run: RunTransaction,
+  tables: QueueTables,
+  statements: QueueStatements,
+  olderThanDays: number,
+): Promise<PurgedAtOnce> {
+  const partitions = await run((tx) => readPartitions(tx, tables));
   let rows = 0;
   for (const partition of partitions?.ranges ?? []) {
     // Ids of it may still be given.
     if (partition.to > (partitions?.lastId ?? 0n)) break;
     const before = String(partition.from ?? leastId);
-    const { isOld, waits } = await look(parts, partition, olderThanDays);
+    const { isOld, waits } = await look(run, partition, olderThanDays);
     try {
-      const dropped = isOld ? await drop(parts, partition, olderThanDays) : { rows: 0, whole: false };
+      const dropped = isOld
+        ? await drop(run, tables, statements, partition, olderThanDays)
+        : { rows: 0, whole: false };
       rows += dropped.rows;
       if (waits && !dropped.whole) return { rows, before, problem: undefined };
     } catch (problem) {
@@ -79,7 +80,7 @@ interface Gone {
   readonly whole: boolean;
 }
 
-async function look({ run }: DropParts, partition: Partition, olderThanDays: number): Promise<Standing> {
+async function look(run: RunTransaction, partition: Partition, olderThanDays: number): Promise<Standing> {
   return run(async (tx) => {
     const [ages] = (await tx.query(partitionAges(partition))).rows;
     const first = Number(ages?.['first_days'] ?? Infinity);
@@ -89,11 +90,16 @@ async function look({ run }: DropParts, partition: Partition, olderThanDays: num
   });
 }
 
-async function drop(parts: DropParts, partition: Partition, olderThanDays: number): Promise<Gone> {
-  const { run, tables } = parts;
-  if (await isNeeded(parts, partition, olderThanDays)) return { rows: 0, whole: false };
-  const edges = await purgeEdges(parts, partition, olderThanDays);
-  const rows = edges.whole ? await countOver(parts, partition, olderThanDays) : undefined;
+async function drop(
+  run: RunTransaction,
+  tables: QueueTables,
+  statements: QueueStatements,
+  partition: Partition,
+  olderThanDays: number,
+): Promise<Gone> {
+  if (await isNeeded(run, partition, olderThanDays)) return { rows: 0, whole: false };
+  const edges = await purgeEdges(run, tables, statements, partition, olderThanDays);
+  const rows = edges.whole ? await countOver(run, partition, olderThanDays) : undefined;
   if (rows === undefined) return { rows: edges.rows, whole: false };
   const dropped = await shortTransaction(run, async (tx) => {
     await tx.query(`lock table only ${tables.queue} in access exclusive mode`);
@@ -109,7 +115,7 @@ async function drop(parts: DropParts, partition: Partition, olderThanDays: numbe
   return { rows: edges.rows + (dropped ? rows : 0), whole: dropped };
 }
 
-async function isNeeded({ run }: DropParts, partition: Partition, olderThanDays: number): Promise<boolean> {
+async function isNeeded(run: RunTransaction, partition: Partition, olderThanDays: number): Promise<boolean> {
   return run(async (tx) => {
     await tx.query(summarizePartition(partition));
     await tx.query('set local enable_seqscan = off');
@@ -120,7 +126,7 @@ async function isNeeded({ run }: DropParts, partition: Partition, olderThanDays:
 
 /** Reads the whole partition without a lock; undefined when an attempt has not ended, whatever its status. */
 async function countOver(
-  { run }: DropParts,
+  run: RunTransaction,
   partition: Partition,
   olderThanDays: number,
 ): Promise<number | undefined> {
@@ -130,7 +136,9 @@ async function countOver(
 
 /** Deletes the tasks with attempts inside and outside; `whole` when none of these is left. */
 async function purgeEdges(
-  { run, tables, statements }: DropParts,
+  run: RunTransaction,
+  tables: QueueTables,
+  statements: QueueStatements,
   partition: Partition,
   olderThanDays: number,
 ): Promise<Gone> {

@@ -51,11 +51,12 @@ export class PostgresTenantDriver implements TenantDriver {
     pool.on('connect', (client) => client.on('error', () => undefined));
     // A server that goes takes the idle ones along; others are opened when they are needed.
     pool.on('error', () => undefined);
-    return new PostgresTenantConnections(tenant, {
-      pool: new OwnPool(pool, { patienceMs: waitTimeoutMs, isFinal: isRefusedLogin }),
+    return new PostgresTenantConnections(
+      tenant,
+      new OwnPool(pool, { patienceMs: waitTimeoutMs, isFinal: isRefusedLogin }),
       sockets,
-      statements: this.#statements,
-    });
+      this.#statements,
+    );
   }
 
   isRefusedLogin(error: unknown): boolean {
@@ -69,49 +70,46 @@ export class PostgresTenantDriver implements TenantDriver {
   }
 }
 
-interface ConnectionsParts {
-  readonly pool: OwnPool;
-  readonly sockets: Sockets;
-  readonly statements: DoneStatements;
-}
-
 /** {@link TenantConnections} to PostgreSQL. */
 class PostgresTenantConnections implements TenantConnections {
   readonly #tenant: string;
-  readonly #parts: ConnectionsParts;
+  readonly #pool: OwnPool;
+  readonly #sockets: Sockets;
+  readonly #statements: DoneStatements;
   #ended: Promise<void> | undefined;
 
-  constructor(tenant: string, parts: ConnectionsParts) {
+  constructor(tenant: string, pool: OwnPool, sockets: Sockets, statements: DoneStatements) {
     this.#tenant = tenant;
-    this.#parts = parts;
+    this.#pool = pool;
+    this.#sockets = sockets;
+    this.#statements = statements;
   }
 
   get count(): number {
-    return this.#parts.pool.count;
+    return this.#pool.count;
   }
 
   get ending(): boolean {
-    return this.#parts.pool.ending;
+    return this.#pool.ending;
   }
 
   async connect(ended: ConnectionEnded): Promise<TenantConnection> {
-    const { pool, statements } = this.#parts;
-    const client = await pool.connect();
+    const client = await this.#pool.connect();
     void noteBackend(client);
-    const lent: TenantConnection = new PostgresTenantConnection(this.#tenant, client, statements, {
+    const lent: TenantConnection = new PostgresTenantConnection(this.#tenant, client, this.#statements, {
       ended: () => ended(lent),
-      terminate: () => terminateBackend(client, pool),
+      terminate: () => terminateBackend(client, this.#pool),
     });
     return lent;
   }
 
   end(): Promise<void> {
-    this.#ended ??= this.#parts.pool.end();
+    this.#ended ??= this.#pool.end();
     return this.#ended;
   }
 
   close(): Promise<void> {
-    return this.#parts.sockets.closeAfter(this.end(), goodbyeMs);
+    return this.#sockets.closeAfter(this.end(), goodbyeMs);
   }
 }
 
