@@ -98,8 +98,8 @@ export const errorTable = {
     todo: 'Nothing: the transaction was rolled back, and the new owner runs the task.',
   },
   DATABASE_NEEDED: {
-    when: 'A queue without a database (`withoutDatabase` of `nestjs-tarefa/testing`) was asked for what only a database can show.',
-    todo: 'Run that test on a real PostgreSQL: `startEmbeddedPostgres()` brings one.',
+    when: 'A queue without a database (`withoutDatabase` of `nestjs-tarefa/testing`) was asked for more than to record inserts and to run one handler.',
+    todo: "Run that test on a database: `withTester(builder, { connection: 'embedded' })` instead of `withoutDatabase(builder)`.",
   },
   TRANSACTION_BROKEN: {
     when: "A handler ended its own transaction, went on after one of its statements had failed, or left a transaction open in its tenant's database.",

@@ -36,9 +36,9 @@ export interface DrainOptions {
 const mostRuns = 10_000;
 
 /**
- * Runs a queue in tests, one attempt at a time and only when told to. With a database it works on the real tables by the
- * statements of the worker; after {@link withoutDatabase} in memory. The application's own worker must not run:
- * give QueueModule `autoStart: false`.
+ * Runs a queue in tests, one attempt at a time and only when told to. It works on the real tables, by the statements of the
+ * worker. The application's own worker must not run: give QueueModule `autoStart: false`. After {@link withoutDatabase} it
+ * asserts what was inserted and runs one handler; the rest needs a database.
  *
  * @example
  * const tester = QueueTester.of(app);

@@ -1,13 +1,27 @@
 import type { InjectionToken } from '@nestjs/common';
-import type { SqlHandle } from '../storage/sql-handle.js';
-import { QueueLogs } from '../observability/queue-logs.js';
-import { QueueEvents } from '../events.js';
+import { QueueAdmin } from '../admin/queue-admin.js';
+import { TaskWaiter } from '../admin/task-waiter.js';
+import type { QueueBasis } from '../assembly/core.js';
 import { QueueGroup } from '../assembly/queue-group.js';
-import type { QueueOptions } from '../options/queue-options.js';
-import { getQueueToken } from '../client/queue-tokens.js';
-import { defaultQueueName, getPartToken } from '../options/part-token.js';
 import { resolveOptions } from '../assembly/resolve-options.js';
-import { assembleInMemory, MemoryCore } from '../assembly/memory.js';
+import { assembleParts, type QueueWorkerAssembly } from '../assembly/worker.js';
+import { QueueClient } from '../client/queue-client.js';
+import { getQueueToken } from '../client/queue-tokens.js';
+import { TopicSchemas } from '../client/topic-schemas.js';
+import type { Bell } from '../coordination/bell.js';
+import type { Liveness } from '../coordination/liveness.js';
+import { QueueEvents } from '../events.js';
+import { QueueLogs } from '../observability/queue-logs.js';
+import { defaultQueueName, getPartToken } from '../options/part-token.js';
+import type { QueueOptions } from '../options/queue-options.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { SqlHandle } from '../storage/sql-handle.js';
+import { DeclaredSchedules } from '../subscribers/declared-schedules.js';
+import { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
+import { TenantDatabases } from '../tenants/tenant-databases.js';
+import { ClosingTime } from '../timing/closing-time.js';
+import { needsDatabase, refusing } from './needs-database.js';
+import { Recorder } from './recorder.js';
 
 /** What can be overridden of a `TestingModuleBuilder` of `@nestjs/testing`. */
 export interface OverridableModule {
@@ -16,23 +30,17 @@ export interface OverridableModule {
   };
 }
 
-/** How a queue without a database behaves. */
+/** Which queue has no database. */
 export interface WithoutDatabaseOptions {
   /** Name of the queue, when there are several. */
   readonly queue?: string | undefined;
-  /** Its clock, in ms since 1970. Default `Date.now`, so a fake one of the test runner counts. */
-  readonly now?: (() => number) | undefined;
-  /** Runs the statements of `ctx.db`, for handlers that use it. Default: an error that says that a database is needed. */
-  readonly db?: SqlHandle | undefined;
 }
 
 /**
- * Makes a testing module's queue keep its tasks in memory: no connection is opened, and handlers run when a
- * `QueueTester` says so, with their retries, dead handlers and deliveries.
+ * Makes a testing module's queue record what is inserted, without a connection. A `QueueTester` asserts it, and runs one handler
+ * at a time: `run` and `deliver`. Everything else throws `DATABASE_NEEDED`: it is tested with `connection: 'embedded'`.
  *
- * It has no SQL to undo: an insert stays when the transaction that it was given rolls back, and so does what a handler did
- * that fails. No worker runs by itself. `QueueAdmin` works; what needs a server throws
- * `DATABASE_NEEDED`.
+ * An insert stays when the transaction that it was given rolls back.
  *
  * @example
  * const builder = Test.createTestingModule({ imports: [AppModule] });
@@ -42,7 +50,7 @@ export interface WithoutDatabaseOptions {
  */
 export function withoutDatabase<Builder extends OverridableModule>(
   builder: Builder,
-  { queue = defaultQueueName, now = () => Date.now(), db }: WithoutDatabaseOptions = {},
+  { queue = defaultQueueName }: WithoutDatabaseOptions = {},
 ): Builder {
   const core = getPartToken(queue, 'core');
   builder.overrideProvider(core).useFactory({
@@ -54,29 +62,75 @@ export function withoutDatabase<Builder extends OverridableModule>(
     ],
     factory: (given: QueueOptions, events: QueueEvents, logs: QueueLogs, group: QueueGroup) => {
       group.add(queue);
-      const overridden = {
-        // Nothing connects to it.
-        connection: 'postgres://memory',
-        worker: true,
-        autoStart: false,
-        webhooks: false,
-        loki: false,
-        tenantDatabases: false,
-      } as const;
-      const options = resolveOptions({
-        ...given,
-        ...overridden,
-        // These depend on where the database is.
-        sessionConnection: undefined,
-        wake: undefined,
-      });
+      const options = resolveOptions({ ...given, ...overridden });
       logs.start(events, options);
-      return new MemoryCore(options, events, { now, db });
+      return makeCore(options, events);
     },
   });
   builder.overrideProvider(getPartToken(queue, 'webhooks')).useFactory({ factory: () => undefined });
-  builder
-    .overrideProvider(getPartToken(queue, 'assembly'))
-    .useFactory({ inject: [core], factory: assembleInMemory });
+  builder.overrideProvider(getPartToken(queue, 'assembly')).useFactory({ inject: [core], factory: assemble });
   return builder;
 }
+
+const overridden = {
+  // Nothing connects to it.
+  connection: 'postgres://nowhere',
+  worker: true,
+  autoStart: false,
+  webhooks: false,
+  loki: false,
+  tenantDatabases: false,
+  // These depend on where the database is.
+  sessionConnection: undefined,
+  wake: undefined,
+} as const;
+
+function makeCore(options: ResolvedOptions, events: QueueEvents): QueueBasis {
+  const { table, maxPayloadBytes, shutdownTimeoutMs, transaction } = options;
+  const database = new Recorder();
+  const schemas = new TopicSchemas(options.schemas);
+  const rules = { maxPayloadBytes, schemas };
+  const runtime = { inserts: database.inserts, schemas, transaction };
+  return {
+    options,
+    events,
+    closing: new ClosingTime(shutdownTimeoutMs),
+    database,
+    client: new QueueClient(refusing<SqlHandle>('a statement'), { table, maxPayloadBytes }, runtime),
+    schemas,
+    declared: new DeclaredSubscriptions({ database, events }),
+    schedules: new DeclaredSchedules({ database, events, rules, ring }),
+    tenants: new TenantDatabases(() => needsDatabase('the database of a tenant')),
+    testAccess: () => database.access,
+    close: async () => undefined,
+  };
+}
+
+function assemble(core: QueueBasis): QueueWorkerAssembly {
+  const { database, options, schemas, events } = core;
+  const { maxPayloadBytes, purgeMaxAgeDays } = options;
+  return assembleParts({
+    ...core,
+    bell: refusing<Bell>('a worker', {
+      canListen: false,
+      tellsOthers: false,
+      ring,
+      carried: () => undefined,
+    }),
+    liveness: refusing<Liveness>('a worker', { alive: false, release: async () => undefined }),
+    admin: (purge, worker) =>
+      new QueueAdmin({
+        database,
+        rules: { maxPayloadBytes, schemas, interop: false },
+        purgeMaxAgeDays,
+        waiter: new TaskWaiter(async () => undefined),
+        events,
+        ring,
+        purge: () => purge.runNow(),
+        stalled: () => worker.stalled,
+      }),
+  });
+}
+
+/** Nobody listens. */
+async function ring(): Promise<void> {}

@@ -34,6 +34,8 @@ const database = await useDatabase();
 await database.pool.query('create table booking (amount int)');
 let module: TestingModule;
 let tester: QueueTester;
+let queue: QueueClient;
+let shop: Shop;
 
 async function start(options: { autoStart?: boolean; worker?: boolean } = {}): Promise<TestingModule> {
   const compiled = await Test.createTestingModule({
@@ -55,6 +57,7 @@ async function start(options: { autoStart?: boolean; worker?: boolean } = {}): P
 beforeEach(async () => {
   module = await start();
   tester = QueueTester.of(module);
+  [queue, shop] = [module.get(QueueClient), module.get(Shop)];
   await tester.clear();
   await database.pool.query('truncate booking, tasks_subscriber');
 });
@@ -62,11 +65,77 @@ beforeEach(async () => {
 afterEach(() => module.close());
 
 describe('with a database', () => {
-  describeTester(() => ({ tester, queue: module.get(QueueClient), shop: module.get(Shop) }));
+  describeTester(() => ({ tester, queue, shop }));
+});
+
+test('a drain runs what is due in order, with what that inserts and publishes', async () => {
+  await tester.subscribe('order-placed', 'search-index');
+  await tester.subscribe('order-placed', 'search-index');
+  await queue.insertTask({ topic: 'place-order', payload: { id: 4 } });
+  await queue.insertTask({ topic: 'send-receipt', payload: { id: 5 }, delayMs: 3_600_000 });
+  const runs = await tester.drain();
+  expect(runs.map(({ task }) => [task.topic, task.message])).toEqual([
+    ['place-order', 'placed'],
+    ['send-receipt', 'completed'],
+    ['order-placed', 'delivered to 1 subscription'],
+    ['order-placed', 'completed'],
+  ]);
+  expect(shop.seen).toEqual(['receipt 4, attempt 1', 'index 4 for search-index of order-placed']);
+  await tester.travel({ minutes: 59 });
+  expect(await tester.drain()).toEqual([]);
+  await tester.travel({ minutes: 1 });
+  expect(await tester.drain()).toMatchObject([{ task: { topic: 'send-receipt', status: 'succeeded' } }]);
+  // A dead letter and a delivery were made by the queue.
+  expect((await tester.inserted()).map(({ topic }) => topic)).toEqual([
+    'place-order',
+    'send-receipt',
+    'send-receipt',
+    'order-placed',
+  ]);
+});
+
+test('with time moved forward a task has all its attempts and its dead handler', async () => {
+  const id = await queue.insertTask({ topic: 'busy' });
+  const runs = await tester.drain({ travel: true });
+  expect(runs.map(({ task }) => [task.attempt, task.dead, task.status])).toEqual([
+    [1, false, 'failed'],
+    [2, false, 'failed'],
+    [3, false, 'failed'],
+    [1, true, 'succeeded'],
+  ]);
+  expect(shop.seen).toEqual(['busy 1', 'busy 2', 'busy 3', 'dead of busy, key 32']);
+  expect(runs.at(-1)?.task.liveId).toBe(id);
+});
+
+test('a time of the handler is travelled to', async () => {
+  const date = new Date(Date.now() + 86_400_000).toISOString();
+  await queue.insertTask({ topic: 'tomorrow', payload: date });
+  expect(await tester.drain()).toMatchObject([{ task: { status: 'failed', nextAttemptAt: new Date(date) } }]);
+  await tester.travel({ hours: 23 });
+  expect(await tester.drain()).toEqual([]);
+  await tester.travel({ hours: 1, seconds: 1 });
+  await tester.drain();
+  expect(shop.seen).toEqual(['tomorrow 2']);
+});
+
+test('a drain stops where it is told to, and says where it cannot get', async () => {
+  const id = await queue.insertTask({ topic: 'busy' });
+  await tester.drain({ until: { id, status: 'scheduled' } });
+  expect(shop.seen).toEqual(['busy 1']);
+  await expect(tester.drain({ until: { id, status: 'failed' } })).rejects.toThrow(
+    new RegExp(`task ${id} is scheduled, not failed: it is for later, so travel: true is needed`),
+  );
+  await tester.drain({ until: { id, status: 'failed' }, travel: true });
+  expect(shop.seen).toEqual(['busy 1', 'busy 2', 'busy 3']);
+  await expect(tester.drain({ until: { id: '9999', status: 'failed' } })).rejects.toThrow(/no task 9999/);
+});
+
+test('tasks that insert themselves are found out', async () => {
+  await queue.insertTask({ topic: 'endless' });
+  await expect(tester.drain({ most: 20 })).rejects.toThrow(/20 attempts ran and there are more/);
 });
 
 test('an insert is seen inside its transaction before the commit, and not after a rollback', async () => {
-  const queue = module.get(QueueClient);
   const client = await connectTo(database);
   await client.query('begin');
   await queue.insertTask({ topic: 'send-receipt', payload: { id: 1 } }, { tx: handleOf(client) });
@@ -93,12 +162,11 @@ test('history gets older as time moves, so that the purge finds it', async () =>
 
 test('a task keeps its key however time moves', async () => {
   const keys: string[] = [];
-  const shop = module.get(Shop);
   shop.busy = (_payload, { task }) => {
     keys.push(task.key);
     throw new Error('busy');
   };
-  await module.get(QueueClient).insertTask({ topic: 'busy' });
+  await queue.insertTask({ topic: 'busy' });
   await tester.drain({ travel: true });
   expect(new Set(keys).size).toBe(1);
   expect(keys).toHaveLength(3);
@@ -107,7 +175,7 @@ test('a task keeps its key however time moves', async () => {
 test('what is paused is not run', async () => {
   const admin = module.get(QueueAdmin);
   await admin.pause({ topic: 'send-receipt' });
-  await module.get(QueueClient).insertTask({ topic: 'send-receipt', payload: { id: 1 } });
+  await queue.insertTask({ topic: 'send-receipt', payload: { id: 1 } });
   expect(await tester.drain()).toEqual([]);
   await admin.resume({ topic: 'send-receipt' });
   expect(await tester.drain()).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
 import { beforeEach, expect, test } from 'vitest';
-import { Snooze, UnrecoverableError, type QueueClient } from '../../lib/index.js';
+import { Snooze, UnrecoverableError, type QueueClient, type TaskInput } from '../../lib/index.js';
 import type { QueueTester } from '../../lib/testing/index.js';
 import type { Shop } from './shop.js';
 
@@ -91,73 +91,27 @@ export function describeTester(bench: () => TesterBench): void {
     expect(shop.seen).toEqual(['index 3 for search-index of order-placed']);
   });
 
-  test('a drain runs what is due in order, with what that inserts and publishes', async () => {
-    await tester.subscribe('order-placed', 'search-index');
-    await tester.subscribe('order-placed', 'search-index');
-    await queue.insertTask({ topic: 'place-order', payload: { id: 4 } });
-    await queue.insertTask({ topic: 'send-receipt', payload: { id: 5 }, delayMs: 3_600_000 });
-    const runs = await tester.drain();
-    expect(runs.map(({ task }) => [task.topic, task.message])).toEqual([
-      ['place-order', 'placed'],
-      ['send-receipt', 'completed'],
-      ['order-placed', 'delivered to 1 subscription'],
-      ['order-placed', 'completed'],
-    ]);
-    expect(shop.seen).toEqual(['receipt 4, attempt 1', 'index 4 for search-index of order-placed']);
-    await tester.travel({ minutes: 59 });
-    expect(await tester.drain()).toEqual([]);
-    await tester.travel({ minutes: 1 });
-    expect(await tester.drain()).toMatchObject([{ task: { topic: 'send-receipt', status: 'succeeded' } }]);
-    // A dead letter and a delivery were made by the queue.
-    expect((await tester.inserted()).map(({ topic }) => topic)).toEqual([
-      'place-order',
-      'send-receipt',
-      'send-receipt',
-      'order-placed',
-    ]);
-  });
+  test('a unique key is taken while its task lives, waits, or is kept', async () => {
+    const insert = (unique: NonNullable<TaskInput['unique']>, id = 1): Promise<string> =>
+      queue.insertTask({ topic: 'send-receipt', payload: { id }, unique });
+    const live = await insert('live');
+    await expect(insert('live')).rejects.toMatchObject({ code: 'TASK_DUPLICATE' });
+    expect(await insert({ key: 'live', onConflict: 'return' })).toBe(live);
+    const waiting = await insert({ key: 'one', while: 'pending' });
+    expect(await insert({ key: 'one', while: 'pending', onConflict: 'replace' }, 2)).toBe(waiting);
+    await tester.expectInserted({ payload: { id: 2 } });
+    const many = { topic: 'send-receipt', unique: { key: 'live', onConflict: 'return' } } as const;
+    expect(await queue.insertTasks([many])).toEqual([live]);
 
-  test('with time moved forward a task has all its attempts and its dead handler', async () => {
-    const id = await queue.insertTask({ topic: 'busy' });
-    const runs = await tester.drain({ travel: true });
-    expect(runs.map(({ task }) => [task.attempt, task.dead, task.status])).toEqual([
-      [1, false, 'failed'],
-      [2, false, 'failed'],
-      [3, false, 'failed'],
-      [1, true, 'succeeded'],
-    ]);
-    expect(shop.seen).toEqual(['busy 1', 'busy 2', 'busy 3', 'dead of busy, key 32']);
-    expect(runs.at(-1)?.task.liveId).toBe(id);
-  });
-
-  test('a time of the handler is travelled to', async () => {
-    const date = new Date(Date.now() + 86_400_000).toISOString();
-    await queue.insertTask({ topic: 'tomorrow', payload: date });
-    expect(await tester.drain()).toMatchObject([
-      { task: { status: 'failed', nextAttemptAt: new Date(date) } },
-    ]);
-    await tester.travel({ hours: 23 });
-    expect(await tester.drain()).toEqual([]);
-    await tester.travel({ hours: 1, seconds: 1 });
-    await tester.drain();
-    expect(shop.seen).toEqual(['tomorrow 2']);
-  });
-
-  test('a drain stops where it is told to, and says where it cannot get', async () => {
-    const id = await queue.insertTask({ topic: 'busy' });
-    await tester.drain({ until: { id, status: 'scheduled' } });
-    expect(shop.seen).toEqual(['busy 1']);
-    await expect(tester.drain({ until: { id, status: 'failed' } })).rejects.toThrow(
-      new RegExp(`task ${id} is scheduled, not failed: it is for later, so travel: true is needed`),
-    );
-    await tester.drain({ until: { id, status: 'failed' }, travel: true });
-    expect(shop.seen).toEqual(['busy 1', 'busy 2', 'busy 3']);
-    await expect(tester.drain({ until: { id: '9999', status: 'failed' } })).rejects.toThrow(/no task 9999/);
-  });
-
-  test('tasks that insert themselves are found out', async () => {
-    await queue.insertTask({ topic: 'endless' });
-    await expect(tester.drain({ most: 20 })).rejects.toThrow(/20 attempts ran and there are more/);
+    for (const unique of ['ended', { key: 'started', while: 'pending' }] as const) {
+      const first = await tester.run({ topic: 'send-receipt', payload: { id: 3 }, unique });
+      expect(await insert(unique)).not.toBe(first.task.id);
+    }
+    const retried = await tester.run({ topic: 'busy', unique: 'retried' });
+    expect(await insert({ key: 'retried', onConflict: 'return' })).toBe(retried.task.id);
+    const kept = { key: 'kept', window: 'today', onConflict: 'return' } as const;
+    const { task } = await tester.run({ topic: 'send-receipt', payload: { id: 4 }, unique: kept });
+    expect(await insert(kept)).toBe(task.id);
   });
 
   test('durations are checked', async () => {
@@ -166,13 +120,15 @@ export function describeTester(bench: () => TesterBench): void {
     await expect(tester.travel({ fortnights: 1 })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   });
 
-  test('grouped, scheduled, equivalent: what clients ask works', async () => {
+  test('equal tasks are listed, also those that ended', async () => {
     const task = { topic: 'send-receipt', payload: { id: 6 }, externalKey: 'order-6' };
     const id = await queue.insertTask(task);
     expect(await queue.listEquivalentTask(task)).toMatchObject([{ id }]);
     expect(await queue.listEquivalentTask({ ...task, externalKey: 'order-7' })).toEqual([]);
     expect(await queue.listEquivalentTask({ ...task, payload: { id: 7 } })).toEqual([]);
-    await tester.drain();
-    expect(await queue.listEquivalentTask(task)).toMatchObject([{ id, status: 'succeeded' }]);
+    await tester.run(task);
+    const all = await queue.listEquivalentTask(task);
+    expect(all.map(({ status }) => status)).toEqual(['pending', 'succeeded']);
+    expect(await queue.listEquivalentTask({ ...task, status: ['failed'] })).toEqual([]);
   });
 }

@@ -1,27 +1,50 @@
-import { Inject, Injectable } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  UseGuards,
+  UsePipes,
+  type ExecutionContext,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
 import {
   InjectQueue,
   QueueAdmin,
   QueueClient,
+  QueueEvents,
   QueueModule,
   QueueWorker,
-  type SqlHandle,
+  Recurring,
+  Subscriber,
   TaskHandler,
   type TaskContext,
 } from '../../lib/index.js';
-import { QueueTester, withoutDatabase, type WithoutDatabaseOptions } from '../../lib/testing/index.js';
+import { QueueTester, withoutDatabase } from '../../lib/testing/index.js';
 import { Shop } from './shop.js';
 import { describeTester } from './tester-suite.js';
 
-class Ledger {
+/** What a whole application has besides: it begins and ends with the module, and puts parts of Nest around its handlers. */
+@Injectable()
+class Ledger implements OnApplicationShutdown {
+  static ended = 0;
+
+  constructor(
+    readonly admin: QueueAdmin,
+    readonly queue: QueueClient,
+  ) {}
+
+  onApplicationShutdown(): void {
+    Ledger.ended += 1;
+  }
+
   @TaskHandler('book')
   async book(_amount: string, { db }: TaskContext): Promise<void> {
     await db.query('insert into booking values (1)');
   }
 
-  @TaskHandler('swallow')
+  @TaskHandler('swallow', { grouped: true })
   async swallow(_amount: string, { db }: TaskContext): Promise<void> {
     await db.query('insert into nowhere values (1)').catch(() => undefined);
   }
@@ -36,9 +59,28 @@ class Ledger {
     await ctx.completeIn({ query: async () => ({ rows: [] }) }, 'in a transaction of its own');
   }
 
-  @TaskHandler('grouped', { grouped: true })
-  async grouped(_amount: string, { db }: TaskContext): Promise<void> {
-    await db.query('select 1');
+  @TaskHandler('idle', { grouped: true })
+  idle(_payload: unknown, ctx: TaskContext): string {
+    ctx.progress(0.5);
+    return `did without ${typeof ctx.db.query}`;
+  }
+
+  @TaskHandler('close', { schema: z.object({ day: z.string() }) })
+  @Recurring('nightly', { cron: '0 2 * * *', task: { payload: { day: 'yesterday' } } })
+  close({ day }: { day: string }): string {
+    return `closed ${day}`;
+  }
+
+  @TaskHandler('guarded')
+  @UseGuards({ canActivate: (context: ExecutionContext) => context.switchToRpc().getData() !== 'forbidden' })
+  @UsePipes({ transform: (value: unknown) => (typeof value === 'string' ? value.toUpperCase() : value) })
+  guarded(who: string): string {
+    return `let ${who} in`;
+  }
+
+  @Subscriber('invoices', { topic: 'order-placed' })
+  invoice(_order: unknown, { subscription }: TaskContext): string {
+    return `invoice for ${subscription?.topic}`;
   }
 }
 
@@ -47,128 +89,69 @@ let tester: QueueTester;
 
 /** No server is there: whoever opened a connection would fail. */
 const nowhere = 'postgres://nobody@127.0.0.1:1/nowhere';
+const needed = { code: 'DATABASE_NEEDED', message: expect.stringContaining("connection: 'embedded'") };
 
-async function start(options: WithoutDatabaseOptions = {}): Promise<void> {
+beforeEach(async () => {
   const builder = Test.createTestingModule({
     imports: [QueueModule.forRoot({ connection: nowhere, queue: 'tasks', maxAttempts: 2 })],
     providers: [Shop, Ledger],
   });
-  module = await withoutDatabase(builder, options).compile();
+  module = await withoutDatabase(builder).compile();
   module.useLogger(false);
   await module.init();
   tester = QueueTester.of(module);
-}
-
-beforeEach(() => start());
-
-afterEach(async () => {
-  vi.useRealTimers();
-  await module.close();
 });
+
+afterEach(() => module.close());
 
 describe('without a database', () => {
   describeTester(() => ({ tester, queue: module.get(QueueClient), shop: module.get(Shop) }));
 });
 
-test('what only a database can show is an error that says so', async () => {
-  const needed = { code: 'DATABASE_NEEDED' };
-  expect((await tester.run({ topic: 'book' })).thrown).toMatchObject(needed);
-  expect((await tester.run({ topic: 'client' })).thrown).toMatchObject(needed);
-  await expect(module.get(QueueWorker, { strict: false }).start()).rejects.toMatchObject(needed);
+test.each(['book', 'swallow', 'client', 'elsewhere'])(
+  'a handler that needs a database fails, even one that swallows that: %s',
+  async (topic) => {
+    const { task, thrown } = await tester.run({ topic });
+    expect(thrown).toMatchObject(needed);
+    expect(task).toMatchObject({ status: 'failed', retried: true });
+  },
+);
+
+test('whatever else needs a database says so', async () => {
+  const { admin, queue } = module.get(Ledger);
+  const id = await queue.insertTask({ topic: 'send-receipt', payload: { id: 1 } });
+  await expect(tester.drain()).rejects.toMatchObject(needed);
+  await expect(tester.travel({ days: 1 })).rejects.toMatchObject(needed);
+  await expect(tester.subscribe('order-placed', 'invoices')).rejects.toMatchObject(needed);
+  await expect(admin.find(id)).rejects.toMatchObject(needed);
+  await expect(admin.list()).rejects.toMatchObject(needed);
+  await expect(admin.waitFor(id)).rejects.toMatchObject(needed);
+  await expect(admin.purge()).rejects.toMatchObject(needed);
+  await expect(admin.pause({ topic: 'book' })).rejects.toMatchObject(needed);
+  await expect(admin.schedules.list()).rejects.toMatchObject(needed);
+  await expect(admin.subscriptions.list()).rejects.toMatchObject(needed);
+  await expect(module.get(QueueWorker).start()).rejects.toMatchObject(needed);
 });
 
-test('it takes the place of an embedded server where that would be refused', async () => {
-  vi.stubEnv('NODE_ENV', 'production');
-  try {
-    const builder = Test.createTestingModule({
-      imports: [QueueModule.forRoot({ connection: 'embedded', queue: 'tasks' })],
-      providers: [Shop],
-    });
-    const built = await withoutDatabase(builder).compile();
-    built.useLogger(false);
-    await built.init();
-    const { task } = await QueueTester.of(built).run({ topic: 'send-receipt', payload: { id: 1 } });
-    expect(task.status).toBe('succeeded');
-    await built.close();
-  } finally {
-    vi.unstubAllEnvs();
-  }
+test('a handler runs with what Nest puts around it, and its end is told', async () => {
+  const ended: unknown[] = [];
+  module.get(QueueEvents).on('task.completed', ({ message }) => ended.push(message));
+  expect((await tester.run({ topic: 'close', payload: { day: 'today' } })).task.message).toBe('closed today');
+  expect((await tester.run({ topic: 'close', payload: { day: 7 } })).thrown).toMatchObject({
+    code: 'PAYLOAD_INVALID',
+  });
+  expect((await tester.run({ topic: 'guarded', payload: 'forbidden' })).thrown).toMatchObject({
+    code: 'HANDLER_REFUSED',
+  });
+  expect((await tester.run({ topic: 'guarded', payload: 'ana' })).task.message).toBe('let ANA in');
+  expect((await tester.run({ topic: 'idle' })).task.message).toBe('did without function');
+  expect(ended).toEqual(['closed today', 'let ANA in', 'did without function']);
 });
 
-test('history gets older as time moves, so that the purge finds it', async () => {
-  await tester.run({ topic: 'send-receipt', payload: { id: 1 } });
-  const admin = module.get(QueueAdmin, { strict: false });
-  expect(await admin.purge()).toBe(0);
-  await tester.travel({ days: 61 });
-  expect(await admin.purge()).toBe(1);
+test('a delivery has the topic that its method declares', async () => {
+  const { task } = await tester.deliver('invoices', { payload: { id: 1 } });
+  expect(task).toMatchObject({ topic: 'order-placed', message: 'invoice for order-placed' });
   expect(await tester.inserted()).toEqual([]);
-});
-
-test('an operator finds a lost task, retries it and sees what became of it', async () => {
-  const admin = module.get(QueueAdmin, { strict: false });
-  const id = await module.get(QueueClient).insertTask({ topic: 'book' });
-  await tester.drain({ travel: true });
-  const [lost] = (await admin.list({ buried: true })).tasks;
-  expect(lost).toMatchObject({ firstAttemptId: id, status: 'failed', attempt: 2 });
-  await admin.pause({ topic: 'book' });
-  await admin.retry(id);
-  await tester.drain({ travel: true });
-  expect(await admin.counts()).toContainEqual({
-    topic: 'book',
-    subscriptionId: null,
-    status: 'pending',
-    count: 1,
-  });
-  await admin.resume({ topic: 'book' });
-  await tester.drain({ travel: true });
-  expect(await admin.waitFor(id)).toMatchObject({ status: 'failed', attempt: 2 });
-  expect((await admin.find(id)).attempts).toHaveLength(4);
-  expect(await admin.delete(id)).toBeGreaterThan(4);
-  await expect(admin.find(id)).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
-});
-
-test('subscriptions are administrated, and decide who gets a publication', async () => {
-  const { subscriptions } = module.get(QueueAdmin, { strict: false });
-  await subscriptions.add({ id: 'search-index', topic: 'order-placed', tenant: 7 });
-  const queue = module.get(QueueClient);
-  const published = { topic: 'order-placed', payload: { id: 1 } };
-  await queue.insertTaskPubSub({ ...published, tenant: 8 });
-  await queue.insertTaskPubSub({ ...published, tenant: 7 });
-  const runs = await tester.drain();
-  expect(runs.map(({ task }) => task.message)).toEqual([
-    'discarded: no active subscription matches',
-    'delivered to 1 subscription',
-    'completed',
-  ]);
-  expect(await subscriptions.list()).toMatchObject([{ id: 'search-index', tenant: '7' }]);
-});
-
-test('a failed statement that the handler swallows breaks its transaction, as in a database', async () => {
-  await module.close();
-  await start({ db: { query: () => Promise.reject(new Error('there is no such table')) } });
-  const { task, thrown } = await tester.run({ topic: 'swallow' });
-  expect(thrown).toMatchObject({ code: 'TRANSACTION_BROKEN' });
-  expect(task).toMatchObject({
-    status: 'failed',
-    message: expect.stringContaining('there is no such table'),
-  });
-});
-
-test('a stand-in for the database gets the statements of handlers', async () => {
-  await module.close();
-  const query = vi.fn<SqlHandle['query']>(async () => ({ rows: [] }));
-  await start({ db: { query } });
-  expect((await tester.run({ topic: 'book' })).task.status).toBe('succeeded');
-  expect((await tester.run({ topic: 'grouped' })).task.status).toBe('succeeded');
-  expect(query.mock.calls).toEqual([
-    ['insert into booking values (1)', undefined],
-    ['select 1', undefined],
-  ]);
-});
-
-test('a task can be completed in a transaction of its own, whatever that is', async () => {
-  const { task } = await tester.run({ topic: 'elsewhere' });
-  expect(task).toMatchObject({ status: 'succeeded', message: 'in a transaction of its own' });
 });
 
 test('a transaction makes no difference: what is inserted in it is there, and stays', async () => {
@@ -176,29 +159,51 @@ test('a transaction makes no difference: what is inserted in it is there, and st
   await module.get(QueueClient).insertTask({ topic: 'send-receipt' }, { tx });
   const found = await tester.expectInserted({ topic: 'send-receipt' }, { tx });
   expect(found.status).toBe('pending');
+  await tester.clear();
+  expect(await tester.inserted()).toEqual([]);
 });
 
-test("a fake clock of the test runner is the queue's", async () => {
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-01-01T10:00:00Z') });
-  await module
-    .get(QueueClient)
-    .insertTask({ topic: 'send-receipt', payload: { id: 1 }, runAt: '2026-01-02T00:00:00Z' });
-  expect(await tester.drain()).toEqual([]);
-  vi.setSystemTime('2026-01-02T00:00:00Z');
-  expect(await tester.drain()).toMatchObject([{ task: { finishedAt: new Date('2026-01-02T00:00:00Z') } }]);
+test('when a task is due is kept as it was given', async () => {
+  const runAt = '2100-01-02T00:00:00Z';
+  await module.get(QueueClient).insertTasks([
+    { topic: 'send-receipt', payload: { id: 1 }, runAt },
+    { topic: 'send-receipt', payload: { id: 2 }, delayMs: 3_600_000 },
+  ]);
+  const [at, later] = await tester.inserted();
+  expect(at).toMatchObject({ status: 'scheduled', dueAt: new Date(runAt) });
+  expect(later?.dueAt.getTime()).toBeGreaterThan(Date.now() + 3_000_000);
+});
+
+test('it begins and ends as any application, also where an embedded server would be refused', async () => {
+  vi.stubEnv('NODE_ENV', 'production');
+  try {
+    const builder = Test.createTestingModule({
+      imports: [QueueModule.forRoot({ connection: 'embedded', queue: 'tasks' })],
+      providers: [Shop, Ledger],
+    });
+    const built = await withoutDatabase(builder).compile();
+    built.useLogger(false);
+    await built.init();
+    const { task } = await QueueTester.of(built).run({ topic: 'send-receipt', payload: { id: 1 } });
+    expect(task.status).toBe('succeeded');
+    const before = Ledger.ended;
+    await built.close();
+    expect(Ledger.ended).toBe(before + 1);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 test('several queues, some of them without a database', async () => {
   @Injectable()
   class Billing {
-    readonly seen: unknown[] = [];
     constructor(
       @InjectQueue('billing') readonly billing: QueueClient,
       @Inject(QueueClient) readonly main: QueueClient,
     ) {}
     @TaskHandler('invoice', { queue: 'billing' })
-    invoice(payload: unknown): void {
-      this.seen.push(payload);
+    invoice({ n }: { n: number }): string {
+      return `invoice ${n}`;
     }
   }
   const builder = Test.createTestingModule({
@@ -214,11 +219,12 @@ test('several queues, some of them without a database', async () => {
   const app = await withoutDatabase(withoutDatabase(builder), { queue: 'billing' }).compile();
   app.useLogger(false);
   await app.init();
-  const billing = app.get(Billing);
-  await billing.billing.insertTask({ topic: 'invoice', payload: { n: 1 } });
-  await billing.main.insertTask({ topic: 'other' });
-  expect(await QueueTester.of(app, 'billing').drain()).toHaveLength(1);
-  expect(billing.seen).toEqual([{ n: 1 }]);
+  const { billing, main } = app.get(Billing);
+  await billing.insertTask({ topic: 'invoice', payload: { n: 1 } });
+  await main.insertTask({ topic: 'other' });
+  const { task } = await QueueTester.of(app, 'billing').run({ topic: 'invoice', payload: { n: 2 } });
+  expect(task.message).toBe('invoice 2');
+  expect(await QueueTester.of(app, 'billing').inserted()).toHaveLength(2);
   expect((await QueueTester.of(app).inserted()).map(({ topic }) => topic)).toEqual(['other']);
   await app.close();
 });
