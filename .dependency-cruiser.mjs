@@ -18,7 +18,6 @@ const floors = [
     'coordination/postgres/',
     'coordination/mysql/',
     'coordination/lease/',
-    'coordination/memory/',
     'coordination/tcp/',
     'coordination/brokers/',
   ],

@@ -1,162 +1,139 @@
-import { describe, expect, test } from 'vitest';
-import type { Bell, SentMessages } from '../../../lib/coordination/bell.js';
-import { MemoryBell } from '../../../lib/coordination/memory/memory-bell.js';
-import { LivingWorkers, MemoryLiveness } from '../../../lib/coordination/memory/memory-liveness.js';
-import { MemoryDatabase } from '../../../lib/storage/memory/memory-database.js';
-import { nextTurn } from '../../../lib/timing/signal.js';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Bell } from '../../../lib/coordination/bell.js';
+import type { Liveness } from '../../../lib/coordination/liveness.js';
 import { collect } from '../../storage/conformance/contract-test.js';
+import { replaced } from '../../storage/conformance/mutant.js';
+import { deferred } from '../../support/waiting.js';
 import { exerciseBell } from './bell.js';
 import { exerciseLiveness, exerciseRelease } from './liveness.js';
-import type { OpenBells, OpenLiveness } from './opened.js';
+import { usePostgresQueues } from './open-postgres.js';
+import type { OpenBells } from './opened.js';
 
 // A bell or a liveness without one of its guards fails the suite that states it.
 
-/**
- * Turns of the event loop after which nothing comes any more: in memory neither a timer nor a connection is waited for, so what
- * is rung is heard within a few turns, on every machine.
- */
-const mostTurns = 100;
+const { openBells, openSessions } = await usePostgresQueues();
 
-async function silence(): Promise<never> {
-  for (let turn = 0; turn < mostTurns; turn += 1) await nextTurn();
-  throw new Error('nothing more is heard');
-}
+/** A test that hears nothing waits for ever: one that takes so long has failed. Those before it hear at once. */
+const silenceMs = 1_000;
 
-/** The title of the first test that fails; undefined when none does. One that hears nothing would wait for ever. */
+/** The title of the first test that fails; undefined when none does. */
 async function firstFailure(suite: () => void): Promise<string | undefined> {
   for (const { title, run } of collect(suite)) {
-    const passed = await Promise.race([run(), silence()]).then(
-      () => true,
-      () => false,
-    );
+    const passed = await new Promise<boolean>((resolve) => {
+      const silence = setTimeout(() => resolve(false), silenceMs);
+      void run()
+        .then(
+          () => resolve(true),
+          () => resolve(false),
+        )
+        .finally(() => clearTimeout(silence));
+    });
     if (!passed) return title;
   }
   return undefined;
 }
 
-type BellMutant = readonly [name: string, breaks: (bell: MemoryBell) => void];
+type BellMutant = readonly [name: string, breaks: (own: Bell) => Partial<Bell>];
 
 const bellMutants: readonly BellMutant[] = [
-  ['it rings for nobody', (bell) => (bell.ring = async () => undefined)],
+  ['it rings for nobody', () => ({ ring: async () => undefined })],
   [
     'an order is rung as any ring',
-    (bell) => {
-      const ring = bell.ring.bind(bell);
-      bell.ring = async (topic: keyof SentMessages, message: never) =>
-        ring(topic, topic === 'tasks' ? {} : message);
-    },
+    (own) => ({
+      ring: (topic, message) => (topic === 'tasks' ? own.ring('tasks', {}) : own.ring(topic, message)),
+    }),
   ],
   [
-    'it rings on every topic',
-    (bell) => {
-      const ring = bell.ring.bind(bell);
-      bell.ring = async (_topic: keyof SentMessages, message: never) => {
-        for (const topic of ['tasks', 'looks', 'waits', 'ends'] as const) await ring(topic, message);
-      };
-    },
+    'an end is rung as a look, too',
+    (own) => ({
+      ring: async (topic, message) => {
+        await own.ring(topic, message);
+        if (topic === 'ends') await own.ring('looks', message as string);
+      },
+    }),
   ],
   [
     'a listener cannot be stopped',
-    (bell) => {
-      const listen = bell.listen.bind(bell);
-      bell.listen = (async (topic: 'ends', heard: (id: string) => void) => {
-        await listen(topic, heard);
+    (own) => ({
+      listen: async (...listener) => {
+        await own.listen(...listener);
         return async () => undefined;
-      }) as Bell['listen'];
-    },
+      },
+    }),
   ],
 ];
 
 describe('bells', () => {
-  test('one that works passes', async () => {
-    const open: OpenBells = async () => {
-      const bell = new MemoryBell();
-      return { one: bell, other: bell, stranger: new MemoryBell() };
-    };
-    expect(await firstFailure(() => exerciseBell(open))).toBeUndefined();
-  });
-
   test.each(bellMutants)('%s', async (_, breaks) => {
     const open: OpenBells = async () => {
-      const bell = new MemoryBell();
-      breaks(bell);
-      return { one: bell, other: bell, stranger: new MemoryBell() };
+      const { one, other, stranger } = await openBells();
+      return {
+        one: replaced(one, breaks(one)),
+        other: replaced(other, breaks(other)),
+        stranger,
+      };
     };
     expect(await firstFailure(() => exerciseBell(open))).toEqual(expect.any(String));
   });
 
   test('queues share their bells', async () => {
     const open: OpenBells = async () => {
-      const bell = new MemoryBell();
-      return { one: bell, other: bell, stranger: bell };
+      const { one, other } = await openBells();
+      return { one, other, stranger: one };
     };
     expect(await firstFailure(() => exerciseBell(open))).toEqual(expect.any(String));
   });
 });
 
-type LivenessMutant = readonly [name: string, breaks: (liveness: MemoryLiveness) => void];
+type LivenessMutant = readonly [name: string, breaks: (own: Liveness) => Partial<Liveness>];
 
-const livenessMutants: readonly LivenessMutant[] = [
-  ['every worker looks alive', (one) => (one.findMissing = async () => nothingMissing)],
-  ['others that are asked for are left out', (one) => narrow(one)],
-  ['a routine runs beside another one', (one) => (one.exclusively = async (_routine, work) => work())],
-  [
-    'one turn stands for all routines',
-    (one) => {
-      const exclusively = one.exclusively.bind(one);
-      one.exclusively = async (_routine, work) => exclusively('isolate', work);
-    },
-  ],
-  [
-    'a routine that fails keeps its turn',
-    (one) => {
-      const exclusively = one.exclusively.bind(one);
-      one.exclusively = async (routine, work) => {
-        let failed: { readonly error: unknown } | undefined;
-        const turn = exclusively(routine, async () => {
-          try {
-            return await work();
-          } catch (error) {
-            failed = { error };
-            return new Promise<never>(() => undefined);
-          }
-        });
-        const done = await Promise.race([turn, nextTurn()]);
-        if (failed) throw failed.error;
-        return done === undefined ? undefined : turn;
-      };
-    },
-  ],
-  ['it is alive for ever', (one) => Object.defineProperty(one, 'alive', { get: () => true })],
-  ['its release does nothing', (one) => (one.release = async () => undefined)],
-];
+/** Ends the turns that a mutant has kept. */
+const giveBack: (() => void)[] = [];
+afterEach(() => {
+  for (const end of giveBack.splice(0)) end();
+});
 
 const nothingMissing = { missing: [], noted: false, hasOthers: false, atMs: 0, notifyUsage: undefined };
 
-function narrow(one: MemoryLiveness): void {
-  const findMissing = one.findMissing.bind(one);
-  one.findMissing = async () => findMissing([]);
-}
+const livenessMutants: readonly LivenessMutant[] = [
+  ['every worker looks alive', () => ({ findMissing: async () => nothingMissing })],
+  ['others that are asked for are left out', (own) => ({ findMissing: () => own.findMissing([]) })],
+  ['a routine runs beside another one', () => ({ exclusively: (_routine, work) => work() })],
+  [
+    'one turn stands for all routines',
+    (own) => ({ exclusively: (_routine, work) => own.exclusively('isolate', work) }),
+  ],
+  [
+    'a routine that fails keeps its turn',
+    (own) => ({
+      exclusively: (routine, work) =>
+        new Promise((resolve, reject) => {
+          const turn = own.exclusively(routine, () =>
+            work().catch((error: unknown) => {
+              reject(error as Error);
+              const kept = deferred();
+              giveBack.push(kept.resolve);
+              return kept.promise as never;
+            }),
+          );
+          void turn.then(resolve, reject);
+        }),
+    }),
+  ],
+  ['it is alive for ever', () => ({ alive: true })],
+  ['its release does nothing', () => ({ release: async () => undefined })],
+];
 
 describe('liveness', () => {
-  const suiteOf = (breaks: (liveness: MemoryLiveness) => void) => (): void => {
-    const open: OpenLiveness = async () => {
-      const living = new LivingWorkers();
-      const { workers } = new MemoryDatabase({ name: 'tasks', now: () => 1, living: living.ids });
-      const [one, other] = [new MemoryLiveness(living, workers), new MemoryLiveness(living, workers)];
-      breaks(one);
-      breaks(other);
-      return { one, other, workers };
-    };
-    exerciseLiveness(open);
-    exerciseRelease(open);
-  };
-
-  test('one that works passes', async () => {
-    expect(await firstFailure(suiteOf(() => undefined))).toBeUndefined();
-  });
-
   test.each(livenessMutants)('%s', async (_, breaks) => {
-    expect(await firstFailure(suiteOf(breaks))).toEqual(expect.any(String));
+    const suite = (): void => {
+      const open: typeof openSessions = async () => {
+        const { one, other, workers } = await openSessions();
+        return { one: replaced(one, breaks(one)), other: replaced(other, breaks(other)), workers };
+      };
+      exerciseLiveness(open);
+      exerciseRelease(open);
+    };
+    expect(await firstFailure(suite)).toEqual(expect.any(String));
   });
 });

@@ -1,39 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { assembleCore, type QueueCore } from '../../../lib/assembly/core.js';
-import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
-import type { Bell } from '../../../lib/coordination/bell.js';
+import { expect, test } from 'vitest';
 import { LeaseLiveness } from '../../../lib/coordination/lease/lease-liveness.js';
-import { QueueEvents } from '../../../lib/events.js';
 import { connectionConfig } from '../../../lib/storage/postgres/connections/connection-config.js';
 import { leaseThread } from '../../../lib/storage/postgres/connections/lease-orders.js';
 import { postgresOf } from '../../storage/conformance/open-postgres.js';
-import { useDatabase } from '../../support/database.js';
 import { exerciseBell } from './bell.js';
 import { exerciseLiveness, exerciseRelease } from './liveness.js';
+import { usePostgresQueues } from './open-postgres.js';
 import type { OpenLiveness } from './opened.js';
 import { run } from './run.js';
 
-const database = await useDatabase();
-let cores: QueueCore[];
-
-beforeAll(async () => {
-  // As if each were a process of its own.
-  cores = [];
-  for (const queue of ['tasks', 'tasks', 'others']) {
-    const options = { connection: database.url, queue, recovery: { graceMs: 0 } };
-    cores.push(await assembleCore(resolveOptions(options, {}), new QueueEvents()));
-  }
-});
-afterAll(() => Promise.all(cores.map((core) => core.close())));
-
-const core = (index: number): QueueCore => cores[index] as QueueCore;
-const bell = (index: number): Bell => core(index).storage.bell;
-
-const openSessions: OpenLiveness = async () => {
-  await database.pool.query('truncate tasks_worker');
-  const { workers } = core(0).database;
-  return { one: core(0).storage.liveness(), other: core(1).storage.liveness(), workers };
-};
+const { database, core, openBells, openSessions } = await usePostgresQueues();
 
 const openLeases: OpenLiveness = async () => {
   await database.pool.query('truncate tasks_worker');
@@ -44,7 +20,7 @@ const openLeases: OpenLiveness = async () => {
   return { one: lease(), other: lease(), workers };
 };
 
-run('bell', () => exerciseBell(async () => ({ one: bell(0), other: bell(1), stranger: bell(2) })));
+run('bell', () => exerciseBell(openBells));
 run('liveness of a session', () => exerciseLiveness(openSessions));
 run('release of a session', () => exerciseRelease(openSessions));
 run('liveness by lease', () => exerciseLiveness(openLeases));

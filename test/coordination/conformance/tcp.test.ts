@@ -1,8 +1,9 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Bell } from '../../../lib/coordination/bell.js';
 import { JoinedBell } from '../../../lib/coordination/joined-bell.js';
 import { CoordinationServer } from '../../../lib/coordination/tcp/coordination-server.js';
 import type { RemoteBell } from '../../../lib/coordination/remote-bell.js';
+import { Arrivals } from '../../support/arrivals.js';
 import { tcpBell } from '../tcp/start-server.js';
 import { exerciseBell } from './bell.js';
 import type { OpenedBells } from './opened.js';
@@ -54,3 +55,19 @@ run('bell beside a database that cannot be listened to', () =>
     return { one, other, stranger } as OpenedBells;
   }),
 );
+
+test('beside a database that can be listened to both ring, and the database is heard alone', async () => {
+  const [database, , beside] = bells;
+  const joined = new JoinedBell(database, beside);
+  const [heard, heardBeside] = [new Arrivals<string>(), new Arrivals<string>()];
+  const stops = [
+    await joined.listen('ends', (end) => heard.add(end)),
+    await beside.listen('ends', (end) => heardBeside.add(end)),
+  ];
+  await beside.ring('ends', 'beside');
+  expect(await heardBeside.next()).toBe('beside');
+  await joined.ring('ends', 'both');
+  expect([await heard.next(), await heardBeside.next()]).toEqual(['both', 'both']);
+  expect(heard.left).toBe(0);
+  for (const stop of stops) await stop();
+});

@@ -15,3 +15,14 @@ export async function firstFailure(
   }
   return undefined;
 }
+
+/** That object, with other members in place of some. */
+export function replaced<Part extends object>(part: Part, members: Partial<Part>): Part {
+  return new Proxy(part, {
+    get: (own, name) => {
+      const from = Object.hasOwn(members, name) ? members : own;
+      const member: unknown = Reflect.get(from, name, from);
+      return typeof member === 'function' ? (member.bind(from) as unknown) : member;
+    },
+  });
+}
