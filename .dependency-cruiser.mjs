@@ -14,7 +14,6 @@ const floors = [
   [
     'storage/postgres/',
     'storage/mysql/',
-    'storage/memory/',
     'coordination/postgres/',
     'coordination/mysql/',
     'coordination/lease/',

@@ -56,7 +56,7 @@ const long = 'test/**/*.long.test.ts';
 
 /** What another version of PostgreSQL changes nothing of: other databases. */
 const others = process.env['TAREFA_TEST_POSTGRES']
-  ? ['test/**/{mysql,mariadb,memory,singlestore}*.test.ts', 'test/storage/mysql/**']
+  ? ['test/**/{mysql,mariadb,singlestore}*.test.ts', 'test/storage/mysql/**']
   : [];
 
 export default defineConfig({

@@ -4,7 +4,6 @@ import { resolveOptions } from '../../lib/assembly/resolve-options.js';
 import { QueueEvents } from '../../lib/events.js';
 import { statusColumn } from '../../lib/storage/columns.js';
 import type { QueueDatabase } from '../../lib/storage/database.js';
-import { MemoryDatabase } from '../../lib/storage/memory/memory-database.js';
 import { createDatabase } from '../support/database.js';
 import { layoutOfRun } from '../support/queue-app.js';
 import { createEffectTable } from '../support/worker-process.js';
@@ -22,8 +21,6 @@ export interface Backing {
   giveBack(id: string): Promise<void>;
   /** All rows, oldest first, each with how many `effects` its attempt has had. */
   rows(): Promise<readonly StoredRow[]>;
-  /** Forgets the effect of a transaction that was refused, where the database does not undo it. */
-  undo(root: string, attempt: number): void;
   clear(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,7 +57,6 @@ export async function backByPostgres(workers: number): Promise<Backing> {
       const text = `select f.*, ${counted} as effects from tasks f order by f.id`;
       return (await pool.query<StoredRow>(text)).rows;
     },
-    undo: () => undefined,
     clear: async () => {
       await pool.query('truncate tasks, effect');
     },
@@ -68,42 +64,5 @@ export async function backByPostgres(workers: number): Promise<Backing> {
       await Promise.all(cores.map((core) => core.close()));
       await server.drop();
     },
-  };
-}
-
-export function backByMemory(workers: number): Backing {
-  const effects = new Map<string, number>();
-  const nameOf = (root: unknown, attempt: unknown): string => `${String(root)}/${String(attempt)}`;
-  const count = (name: string, change: number): void => {
-    effects.set(name, (effects.get(name) ?? 0) + change);
-  };
-  const db = {
-    query: async (_text: string, values: unknown[] = []) => {
-      count(nameOf(values[0], values[1]), 1);
-      return { rows: [] };
-    },
-  };
-  const database = new MemoryDatabase({ name: 'tasks', now: () => Date.now(), db });
-  const { table } = database;
-  return {
-    databases: Array.from({ length: workers }, () => database),
-    insertScheduled: async (topic) => {
-      table.add({ processo: topic, payload: '{}', status: statusColumn.scheduled });
-    },
-    giveBack: async (id) => {
-      const row = table.row(id);
-      if (row) row['status'] = statusColumn.pending;
-    },
-    rows: async () =>
-      table.rows.map((row) => {
-        const attempt = nameOf(row['id_inicial'] ?? row['id'], row['tentativa']);
-        return { ...row, effects: effects.get(attempt) ?? 0 };
-      }),
-    undo: (root, attempt) => count(nameOf(root, attempt), -1),
-    clear: async () => {
-      table.clear();
-      effects.clear();
-    },
-    close: async () => {},
   };
 }

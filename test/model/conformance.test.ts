@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apply } from './apply.js';
-import { backByMemory, backByPostgres } from './backing.js';
+import { backByPostgres } from './backing.js';
 import { describeStep } from './describe-step.js';
 import { expectedAnswer } from './expected-answer.js';
 import { perform } from './perform.js';
@@ -39,55 +39,50 @@ function choose(steps: readonly Step[], choice: number): Step | undefined {
   return some[Math.floor(choice / 256) % some.length];
 }
 
-describe.each([
-  { of: 'PostgreSQL', back: backByPostgres, numRuns: 40 },
-  { of: 'memory', back: backByMemory, numRuns: 300 },
-])('the database of $of', ({ back, numRuns }) => {
-  const seen = new Map<Step['kind'], number>();
-  let queue: RealQueue;
+const seen = new Map<Step['kind'], number>();
+let queue: RealQueue;
 
-  beforeAll(async () => {
-    queue = await RealQueue.start(await back(setting.workers));
-  });
-  afterAll(() => queue?.backing.close());
-
-  test('it does what the model does, step by step', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.nat(2 ** 20), { minLength: 40, maxLength: 80, size: 'max' }),
-        async (choices) => {
-          await queue.clear(setting.tasks.length);
-          let state = initialState(setting.tasks.length, setting.workers, setting.faults);
-          const walked: string[] = [];
-          for (const choice of choices) {
-            const step = choose([...stepsOf(state, setting)], choice);
-            if (!step) break;
-            walked.push(describeStep(step));
-            seen.set(step.kind, (seen.get(step.kind) ?? 0) + 1);
-            const after = apply(state, step, setting);
-            const answer = await perform(queue, state, step, setting);
-            const context = walked.join('\n');
-            const table = await queue.read();
-            const stale = await probe(queue, after, choice);
-            expect({ table, context }).toEqual({ table: expectedRows(after), context });
-            expect({ answer, context }).toEqual({
-              answer: expectedAnswer(queue, state, after, step),
-              context,
-            });
-            expect({ stale, context }).toEqual({ stale: [], context });
-            expect({ table: await queue.read(), context }).toEqual({ table, context });
-            expect(await queue.purgeable()).toEqual(expectedPurgeable(after, setting));
-            state = after;
-          }
-        },
-      ),
-      // A failure is made smaller for so long.
-      { numRuns, interruptAfterTimeLimit: 60_000 },
-    );
-    // What a walk never does is not compared.
-    for (const kind of compared) expect([kind, seen.get(kind)]).toEqual([kind, expect.any(Number)]);
-  }, 120_000);
+beforeAll(async () => {
+  queue = await RealQueue.start(await backByPostgres(setting.workers));
 });
+afterAll(() => queue?.backing.close());
+
+test('it does what the model does, step by step', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat(2 ** 20), { minLength: 40, maxLength: 80, size: 'max' }),
+      async (choices) => {
+        await queue.clear(setting.tasks.length);
+        let state = initialState(setting.tasks.length, setting.workers, setting.faults);
+        const walked: string[] = [];
+        for (const choice of choices) {
+          const step = choose([...stepsOf(state, setting)], choice);
+          if (!step) break;
+          walked.push(describeStep(step));
+          seen.set(step.kind, (seen.get(step.kind) ?? 0) + 1);
+          const after = apply(state, step, setting);
+          const answer = await perform(queue, state, step, setting);
+          const context = walked.join('\n');
+          const table = await queue.read();
+          const stale = await probe(queue, after, choice);
+          expect({ table, context }).toEqual({ table: expectedRows(after), context });
+          expect({ answer, context }).toEqual({
+            answer: expectedAnswer(queue, state, after, step),
+            context,
+          });
+          expect({ stale, context }).toEqual({ stale: [], context });
+          expect({ table: await queue.read(), context }).toEqual({ table, context });
+          expect(await queue.purgeable()).toEqual(expectedPurgeable(after, setting));
+          state = after;
+        }
+      },
+    ),
+    // A failure is made smaller for so long.
+    { numRuns: 40, interruptAfterTimeLimit: 60_000 },
+  );
+  // What a walk never does is not compared.
+  for (const kind of compared) expect([kind, seen.get(kind)]).toEqual([kind, expect.any(Number)]);
+}, 120_000);
 
 const compared: readonly Step['kind'][] = [
   'settle and claim',

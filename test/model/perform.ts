@@ -145,7 +145,6 @@ async function commit(queue: RealQueue, state: State, claim: Claim): Promise<unk
   } catch (error) {
     if (!hasCode(error, 'TASK_LOST')) throw error;
     await transaction.rollback();
-    queue.backing.undo(root, row.attempt);
     return 'refused';
   }
 }

@@ -106,8 +106,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await setClockBack(60 * minute);
     await database.endpoints.noteSuccess('hook', minute);
     const after = (await database.endpoints.find('hook'))?.lastSuccessAt;
-    // In memory the clock itself has moved.
-    expect(Math.abs(Number(after) - Number(before))).toBeLessThanOrEqual(61 * minute);
+    expect(Number(after)).toBeGreaterThanOrEqual(Number(before));
     expect(Number(after)).toBeLessThan(Number(before) + 59 * minute);
   });
 

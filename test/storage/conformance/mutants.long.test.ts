@@ -1,25 +1,24 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Client, type QueryConfig } from 'pg';
-import type { MemoryDatabase } from '../../../lib/storage/memory/memory-database.js';
 import { suites } from './exercise.js';
-import { memoryMutants } from './memory-mutants.js';
-import { operatorMemoryMutants, operatorStatementMutants } from './operator-mutants.js';
+import { methodMutants } from './method-mutants.js';
 import { firstFailure } from './mutant.js';
-import { openMemory } from './open-memory.js';
+import { operatorStatementMutants } from './operator-mutants.js';
 import { usePostgres } from './open-postgres.js';
 import { statementMutants, type StatementMutant } from './statement-mutants.js';
 
 // What the suites are worth: a database without one of its guards fails the suite that states the guard's contract. A mutant
 // that no test sees is a promise that nobody checks.
 
-describe('a database in memory', () => {
-  test.each([...memoryMutants, ...operatorMemoryMutants])('$name', async ({ suite, breaks }) => {
-    const open: typeof openMemory = async () => {
-      const opened = await openMemory();
-      breaks(opened.database as MemoryDatabase);
-      return opened;
+describe('methods of a database', () => {
+  const open = usePostgres();
+
+  test.each(methodMutants)('$name', async ({ suite, breaks }) => {
+    const openBroken: typeof open = async () => {
+      const opened = await open();
+      return { ...opened, database: breaks(opened.database) };
     };
-    expect(await firstFailure(suites[suite], open)).toEqual(expect.any(String));
+    expect(await firstFailure(suites[suite], openBroken)).toEqual(expect.any(String));
   });
 });
 

@@ -36,7 +36,6 @@ export function useMysql(
     return {
       database,
       access: new MysqlTestAccess(database.access),
-      undoes: true,
       inTransaction: (work) => database.inTransaction(work),
       effects: async () => {
         const [row] = await ask('select count(*) as n from effect');

@@ -42,7 +42,6 @@ export function usePostgres(
     return {
       database: core.database,
       access: core.testAccess(),
-      undoes: true,
       inTransaction: (work) => postgresOf(core).database.inTransaction(work),
       effects: async () => {
         const { rows } = await server.pool.query<{ n: number }>('select count(*)::int as n from effect');

@@ -18,18 +18,15 @@ import type { TaskRecord } from '../../../lib/task.js';
 export interface OpenedDatabase {
   readonly database: QueueDatabase;
   readonly access: TestAccess;
-  /** True when it undoes what statements did in a transaction that rolls back. */
-  readonly undoes: boolean;
   /** Runs work in a transaction of the application's own. */
   readonly inTransaction: <T>(work: (tx: SqlHandle) => Promise<T>) => Promise<T>;
   /** How many times {@link working} was run and kept. */
   readonly effects: () => Promise<number>;
   readonly pause: (route: Route) => Promise<void>;
   /**
-   * Keeps the table from taking rows, by what is in it already, until the answer is called; undefined where nothing can. For a
-   * table with one task of each topic.
+   * Keeps the table from taking rows, by what is in it already, until the answer is called. For a table with one task of each topic.
    */
-  readonly refuseInserts: (() => Promise<() => Promise<void>>) | undefined;
+  readonly refuseInserts: () => Promise<() => Promise<void>>;
   /** Deletes one row, as nothing of the library does. */
   readonly erase: (id: string) => Promise<void>;
   /** Tells all workers to stop. */
