@@ -140,7 +140,7 @@ function invokeWithin(
       resolve({ kind: 'timed out', error, handlerEnded: running.then(ignore, ignore) });
     }, timeoutMs);
   });
-  return Promise.race([running.then(returned), timeout]).finally(() => clearTimeout(timer));
+  return Promise.race([running.then(asReturned), timeout]).finally(() => clearTimeout(timer));
 }
 
 /** Of a handler that did not end in time. */
@@ -148,7 +148,7 @@ export function timedOut(handler: string, timeoutMs: number): TarefaError {
   return new TarefaError('TASK_TIMEOUT', `${handler} did not end within its timeoutMs (${timeoutMs})`);
 }
 
-function returned(value: unknown): Invocation {
+function asReturned(value: unknown): Invocation {
   return { kind: 'returned', value };
 }
 

@@ -110,9 +110,9 @@ const livenessMutants: readonly LivenessMutant[] = [
         new Promise((resolve, reject) => {
           const turn = own.exclusively(routine, () =>
             work().catch((error: unknown) => {
-              reject(error as Error);
+              reject(error);
               const kept = deferred();
-              giveBack.push(kept.resolve);
+              giveBack.push(() => kept.resolve());
               return kept.promise as never;
             }),
           );

@@ -17,7 +17,7 @@ function broken<Name extends 'admin' | 'reports' | 'subscriptions' | 'upkeep' | 
 ): MethodMutant['breaks'] {
   return (database) => {
     const part: QueueDatabase[Name] = replaced(database[name], methods(database[name]));
-    return replaced(database, { [name]: part } as Partial<QueueDatabase>);
+    return replaced(database, { [name]: part });
   };
 }
 
