@@ -23,7 +23,6 @@ export function readOptions<Name extends string>(
   names: readonly Name[],
 ): Readonly<Partial<Record<Name, unknown>>> {
   return readFields('what is given besides', given, names, (name) => {
-    if ((names as readonly string[]).includes(name)) return undefined;
     const near = nearest(name, names);
     const hint = near === undefined ? `there is ${names.join(', ')}` : `did you mean '${near}'?`;
     return `there is no option '${name.slice(0, 100)}' here: ${hint}`;

@@ -41,10 +41,12 @@ export interface CancelledTasks {
 export function readCancellable(given: unknown): CancelTarget {
   if (typeof given === 'string') return { ids: [readId(given)] };
   if (isList(given)) return { ids: readTaskIds(given) };
-  const { topic, externalKey } = readFields('what to cancel', given, ['topic', 'externalKey'], (name) =>
-    name === 'topic' || name === 'externalKey'
-      ? undefined
-      : `tasks are cancelled by their id, a list of ids, or { topic, externalKey }, not by '${name.slice(0, 100)}'`,
+  const { topic, externalKey } = readFields(
+    'what to cancel',
+    given,
+    ['topic', 'externalKey'],
+    (name) =>
+      `tasks are cancelled by their id, a list of ids, or { topic, externalKey }, not by '${name.slice(0, 100)}'`,
   );
   const key = readText('externalKey', externalKey, columnLength.externalKey);
   if (key === null)

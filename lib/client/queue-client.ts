@@ -200,10 +200,11 @@ export class QueueClient {
   }
 
   #transactionOf(options: InsertOptions): SqlHandle | undefined {
-    const { tx } = readFields('what an insert is told besides', options, ['tx'], (name) =>
-      name === 'tx'
-        ? undefined
-        : `an insert has no option '${name.slice(0, 100)}': give the transaction as { tx }`,
+    const { tx } = readFields(
+      'what an insert is told besides',
+      options,
+      ['tx'],
+      (name) => `an insert has no option '${name.slice(0, 100)}': give the transaction as { tx }`,
     );
     return tx === undefined ? this.#ambient?.() : readTransaction(tx);
   }

@@ -84,7 +84,6 @@ export function readScheduleFields<Other extends string>(
 ): GivenSchedule<Other> {
   const names = [...ruleNames, ...others];
   return readFields('a schedule', given, names, (field) => {
-    if ((names as readonly string[]).includes(field)) return undefined;
     if (taskFields.has(field))
       return `a schedule has no field '${field}': its task has it, as in task: { ${field} }`;
     const near = nearest(field, names);

@@ -157,12 +157,13 @@ export function readTaskFields<Other extends string = never>(
   input: unknown,
   others: readonly Other[] = [],
 ): GivenTask & Readonly<Partial<Record<Other, unknown>>> {
-  const names: readonly (TaskField | Other)[] = [...fieldNames, ...others];
+  const names: readonly (TaskField | Other)[] = others.length === 0 ? fieldNames : [...fieldNames, ...others];
   if (typeof input === 'string') throw invalid('a task', input, 'must be an object, as { topic, payload }');
-  return readFields('a task', input, names, (field) =>
-    (names as readonly string[]).includes(field)
-      ? undefined
-      : `a task has no field '${field.slice(0, 100)}'${hintOf(field, names)}`,
+  return readFields(
+    'a task',
+    input,
+    names,
+    (field) => `a task has no field '${field.slice(0, 100)}'${hintOf(field, names)}`,
   ) as GivenTask & Readonly<Partial<Record<Other, unknown>>>;
 }
 

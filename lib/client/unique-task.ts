@@ -47,7 +47,6 @@ export function readUnique(given: unknown): UniqueKey {
     );
   }
   const fields = readFields('unique', typeof given === 'string' ? { key: given } : given, names, (name) => {
-    if ((names as readonly string[]).includes(name)) return undefined;
     const near = nearest(name, names);
     return `unique has no field '${name.slice(0, 100)}'${near === undefined ? '' : `: did you mean '${near}'?`}`;
   });

@@ -14,17 +14,18 @@ export function readFields<Name extends string>(
   what: string,
   given: unknown,
   names: Iterable<Name>,
-  refuse?: (name: string) => string | undefined,
+  refuse?: (name: string) => string,
 ): Readonly<Partial<Record<Name, unknown>>> {
   if (typeof given !== 'object' || given === null) {
     throw invalid(`${what} must be an object (got ${shownValue(given)})`);
   }
   const fields: Partial<Record<Name, unknown>> = {};
   let reading = 'its list of fields';
-  const problems: string[] = [];
+  let own: readonly string[] = [];
+  let isList: boolean;
   try {
-    if (Array.isArray(given)) problems.push(`${what} must be an object (got a list)`);
-    else if (refuse) problems.push(...Object.keys(given).flatMap((name) => refuse(name) ?? []));
+    isList = Array.isArray(given);
+    if (refuse) own = Object.keys(given);
     for (const name of names) {
       reading = `'${name}'`;
       fields[name] = (given as Partial<Record<Name, unknown>>)[name];
@@ -32,7 +33,9 @@ export function readFields<Name extends string>(
   } catch (cause) {
     throw invalid(`${what} cannot be read: it threw an error when asked for ${reading}`, cause);
   }
-  if (problems.length > 0) throw invalid(listed(problems));
+  if (isList) throw invalid(`${what} must be an object (got a list)`);
+  const unknown = own.filter((name) => !Object.hasOwn(fields, name));
+  if (refuse && unknown.length > 0) throw invalid(refusals(unknown, refuse));
   return fields;
 }
 
@@ -52,13 +55,13 @@ export function readList(what: string, given: unknown): readonly unknown[] {
   throw invalid(`${what} must be a list (got ${shownValue(given)})`);
 }
 
-/** At most so many problems of one object are told. */
-const mostProblems = 10;
+/** At most so many fields of one object are told. */
+const mostRefused = 10;
 
-function listed(problems: readonly string[]): string {
-  const more = problems.length - mostProblems;
-  const shown = more > 0 ? [...problems.slice(0, mostProblems), `and ${more} more`] : problems;
-  return shown.join('; ').replaceAll('?; ', '? ');
+function refusals(unknown: readonly string[], refuse: (name: string) => string): string {
+  const all = unknown.slice(0, mostRefused).map(refuse);
+  if (unknown.length > mostRefused) all.push(`and ${unknown.length - mostRefused} more`);
+  return all.join('; ').replaceAll('?; ', '? ');
 }
 
 function invalid(message: string, cause?: unknown): TarefaError {
