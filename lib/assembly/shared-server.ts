@@ -62,7 +62,7 @@ function behind(
     return promoted || again(found);
   };
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    const done = await locks.waitInTurn(async () => ({ result: await work() }), waitMs);
+    const done = await locks.waitInTurn(work, waitMs);
     if (done) return done.result;
     throw new TarefaError(
       'QUEUE_BUSY',

@@ -1,12 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import { serveByCli, type Served } from '../cli/serve.js';
+import { serveByCli } from '../cli/serve.js';
 import { NsjSocket } from '../coordination/tcp/nsj-socket.js';
 import { useDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { ServerLocks } from './nsj-locks.js';
-import { NsjWorker, type NsjHandler } from './nsj-worker.js';
+import { NsjWorker } from './nsj-worker.js';
+import { startNotifiedNsj } from './notified-nsj.js';
 
 const { pool, url } = await useDatabase();
 const env = {
@@ -37,40 +38,11 @@ const unfinished = async (): Promise<number> => {
   return rows[0]?.n ?? 0;
 };
 
-/** A worker in client-server mode that works whenever the server wakes it. It dies where a task says so, and another takes its place. */
-async function startNsj(server: Served): Promise<void> {
-  const locks = await ServerLocks.open(server);
-  const handler: NsjHandler = async (task, db) => {
-    await db.query('insert into effects values ($1, $2)', [
-      task.publication_id === null
-        ? `task ${task.id_inicial ?? task.id}`
-        : `delivery ${task.publication_id} ${task.subscriber_id}`,
-      'nsj',
-    ]);
-    if (task.processo === 'fatal' && task.tentativa === 1) {
-      nsj.kill();
-      await startNsj(server);
-      // Nobody hears of it any more.
-      await new Promise(() => undefined);
-    }
-    return 'done';
-  };
-  const nsj = await NsjWorker.start(url, handler, { locks });
-  onTestFinished(() => nsj.stop());
-  void (async () => {
-    for (;;) {
-      await locks.notified.accept();
-      await nsj.drain();
-      await locks.notified.call('sleep()');
-    }
-  })().catch(() => undefined);
-}
-
 test('workers of nsj-queue-lib join the server: tasks and publications run once, however their processes die', async () => {
   const server = await serveByCli(env);
   await pool.query('create table effects (what text, kind text)');
   await insertAll();
-  for (let n = 0; n < 4; n += 1) await startNsj(server);
+  for (let n = 0; n < 4; n += 1) await startNotifiedNsj(url, server);
   // It waits for no work, so that the server need not wake it.
   const locks = await ServerLocks.open({ ...server, notifyPort: server.lockPort });
   const jobs = await NsjWorker.start(url, () => Promise.resolve('done'), { locks });
@@ -106,7 +78,7 @@ test('both kinds take turns: while a worker of this library lives those of nsj-q
   await pool.query('truncate tasks, tasks_subscriber, effects');
   const app = await startApp({ url }, { handlers: [Ours] });
   const server = await serveByCli(env);
-  await startNsj(server);
+  await startNotifiedNsj(url, server);
   const effectsOf = async (): Promise<unknown> => {
     await pool.query(
       `insert into tasks (processo, payload) select 'quick', '{}' from generate_series(1, 50)`,
@@ -120,6 +92,6 @@ test('both kinds take turns: while a worker of this library lives those of nsj-q
   expect(await routine.call('try_lock(1)')).toBe('False');
   expect(await effectsOf()).toEqual([{ kind: 'ours', n: 50, tasks: 50 }]);
   await app.close();
-  expect(await effectsOf()).toEqual([{ kind: 'nsj', n: 50, tasks: 50 }]);
+  expect(await effectsOf()).toEqual([{ kind: 'theirs', n: 50, tasks: 50 }]);
   expect((await server.stop()).stdout).toContain('gives workers of nsj-queue-lib no locks');
 });

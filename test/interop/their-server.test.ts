@@ -7,7 +7,8 @@ import { startApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { ServerLocks as TheirLocks } from './nsj-locks.js';
 import { NsjServer } from './nsj-server.js';
-import { NsjWorker, type NsjHandler } from './nsj-worker.js';
+import { NsjWorker } from './nsj-worker.js';
+import { startNotifiedNsj } from './notified-nsj.js';
 
 const { pool, url } = await useDatabase();
 const total = { tasks: 100, publications: 20, fatal: 4 };
@@ -42,34 +43,6 @@ class Ours {
   bury(): void {}
 }
 
-/** A worker of theirs; it dies where a task says so that it is the first to run, and another takes its place. */
-async function startNsj(server: NsjServer): Promise<void> {
-  const locks = await TheirLocks.open(server);
-  const handler: NsjHandler = async (task, db) => {
-    await db.query('insert into effects values ($1, $2)', [
-      task.publication_id === null
-        ? `task ${task.id_inicial ?? task.id}`
-        : `delivery ${task.publication_id} ${task.subscriber_id}`,
-      'theirs',
-    ]);
-    if (task.processo === 'fatal' && task.tentativa === 1) {
-      nsj.kill();
-      await startNsj(server);
-      await new Promise(() => undefined);
-    }
-    return 'done';
-  };
-  const nsj = await NsjWorker.start(url, handler, { locks, maxAttempts: 10 });
-  onTestFinished(() => nsj.stop());
-  void (async () => {
-    for (;;) {
-      await locks.notified.accept();
-      await nsj.drain();
-      await locks.notified.call('sleep()');
-    }
-  })().catch(() => undefined);
-}
-
 test('workers of both kinds share the server of nsj-queue-lib: everything runs once, however theirs die', async () => {
   const first = await startApp({ url }, { worker: false });
   await first.close();
@@ -90,7 +63,7 @@ test('workers of both kinds share the server of nsj-queue-lib: everything runs o
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
-  for (let n = 0; n < 3; n += 1) await startNsj(server);
+  for (let n = 0; n < 3; n += 1) await startNotifiedNsj(url, server, 10);
   const { close } = await startApp(
     { url },
     { handlers: [Ours], interop: 'nsj', concurrency: 2, maxAttempts: 10 },
@@ -160,6 +133,6 @@ test('before the server hears it, a process takes no task and no turn, but where
   await other.call('release_lock(3)');
   // Killed there it would keep the lock for ever.
   expect(await locks.inTurn(async () => 'done')).toBeUndefined();
-  expect(await locks.waitInTurn(() => other.call('try_lock(3)'), 5_000)).toBe('False');
+  expect(await locks.waitInTurn(() => other.call('try_lock(3)'), 5_000)).toEqual({ result: 'False' });
   expect(await other.call('try_lock(3)')).toBe('True');
 });

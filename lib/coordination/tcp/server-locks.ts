@@ -80,13 +80,13 @@ export class ServerLocks {
     return this.#briefly(work);
   }
 
-  /** {@link inTurn} at once, which waits for the job; undefined when that takes longer. */
-  async waitInTurn<T>(work: () => Promise<T>, waitMs: number): Promise<T | undefined> {
+  /** {@link inTurn} at once, which waits for the job; undefined, and nothing is done, when that takes longer. */
+  async waitInTurn<T>(work: () => Promise<T>, waitMs: number): Promise<{ readonly result: T } | undefined> {
     const whole = async (): Promise<{ readonly result: T }> => ({ result: await work() });
     for (const until = performance.now() + waitMs; performance.now() < until; await delay(turnAgainMs)) {
       const joined = this.#joined;
       const done = await (joined ? this.#under(joined, whole) : this.#briefly(whole));
-      if (done) return done.result;
+      if (done) return done;
     }
     return undefined;
   }
