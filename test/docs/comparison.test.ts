@@ -119,8 +119,8 @@ const shownBy: Readonly<Record<string, readonly (readonly [file: string, title: 
   ],
   Health: [['terminus/queue-health', 'a running worker is healthy, and one that has stopped is not']],
   'Tests without a database': [
-    ['testing/without-database', "a fake clock of the test runner is the queue's"],
-    ['testing/without-database', 'what only a database can show is an error that says so'],
+    ['testing/without-database', 'a handler runs with what Nest puts around it, and its end is told'],
+    ['testing/without-database', 'whatever else needs a database says so'],
   ],
   'Time moved forward in tests': [
     ['testing/queue-tester', 'history gets older as time moves, so that the purge finds it'],
