@@ -298,16 +298,16 @@ function readMetadata(metadata: unknown): JsonObject {
 
 /** Puts the rules that a task has of its own where workers read them. */
 function withOwnRules(metadata: JsonObject | null, given: GivenTask): JsonObject | null {
-  const rules: Record<string, number> = {};
+  let own = metadata;
   for (const name of ownRuleNames) {
     const value = given[name];
     if (value === undefined || value === null) continue;
     const { key, most } = ownRules[name];
     if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most)
       throw invalid(name, value, `must be a whole number from 1 to ${most}`);
-    rules[key] = value;
+    own = { ...own, [key]: value };
   }
-  return Object.keys(rules).length === 0 ? metadata : { ...metadata, ...rules };
+  return own;
 }
 
 function metadataProblem(problem: string, cause?: unknown): TarefaError {

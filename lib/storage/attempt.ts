@@ -21,6 +21,8 @@ export interface PublicationClaim extends Claim {
 export interface StandingClaim extends Claim {
   /** True when the attempt was cancelled: its handler is to stop. */
   readonly cancelled: boolean;
+  /** True when this claim has completed it: it is held no more, and nobody else has it. */
+  readonly completed: boolean;
 }
 
 /** An attempt just claimed. */

@@ -53,8 +53,8 @@ export interface AttemptStore {
   loadPayload(id: string): Promise<string | null>;
   /** What became of an attempt whose end is unknown, waiting for a commit still under way. */
   readOutcome(workerId: WorkerId, claim: Claim): Promise<AttemptOutcome>;
-  /** The worker's claims of those attempts that it still holds. */
-  stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]>;
+  /** The worker's claims of those attempts that it still holds, or has completed. */
+  standing(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]>;
   /** Attempts that a worker holds, a page of at most `limit`; read as `lost`, it is empty once the worker is back. */
   heldBy(workerId: WorkerId, limit: number, lost?: boolean): Promise<readonly HeldTask[]>;
   /** Which of some attempts have failed and lack their next attempt, or their dead task. */

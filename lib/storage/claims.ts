@@ -22,7 +22,7 @@ export type UnreadableAmong = ClaimDemand | 'unattended' | 'every route';
 export interface SettleAndClaimResult {
   /**
    * Ids of the completions that were written; undefined when all were. The others are lost, or another session has locked
-   * them: `stillHeld` tells.
+   * them: `standing` tells.
    */
   readonly settledOnly: readonly string[] | undefined;
   /** In the order of pick-up. */

@@ -67,7 +67,8 @@ export function readHeldTask(row: TaskRow, workerId: WorkerId, queue: QueueIdent
 /** Reads a claim, and whether its attempt was cancelled. */
 export function readStanding(row: Readonly<Record<string, unknown>>): StandingClaim {
   const id = String(row[column.id]);
-  return { id, reservation: Number(row['reserva']), cancelled: readBoolean(row['cancelled']) };
+  const [cancelled, completed] = [readBoolean(row['cancelled']), readBoolean(row['completed'])];
+  return { id, reservation: Number(row['reserva']), cancelled, completed };
 }
 
 /** The task behind a row; what takes time to read is read when it is asked for. */

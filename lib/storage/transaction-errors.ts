@@ -66,7 +66,7 @@ export function uncompletedElsewhere(
   seen: Row | undefined,
   standing: readonly StandingClaim[],
 ): TarefaError {
-  const isHeld = standing.some((claim) => claim.id === id && claim.reservation === reservation);
+  const isHeld = standing.some((claim) => claim.id === id && claim.reservation === reservation && !claim.completed);
   const status = readText(seen?.['status']);
   const seesHeld =
     readStatus(status) === 'processing' &&

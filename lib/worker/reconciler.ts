@@ -1,5 +1,4 @@
 import type { Bell } from '../coordination/bell.js';
-import { nextTurn } from '../timing/signal.js';
 import { WalkPace } from '../timing/walk-pace.js';
 import { TarefaError } from '../errors.js';
 import { reference, type QueueEvents } from '../events.js';
@@ -104,9 +103,7 @@ export class Reconciler {
     const { database, settler } = this.#parts;
     const before = running.all();
     const ids = before.map(({ claimed }) => claimed.id);
-    const standing = ids.length === 0 ? [] : await database.attempts.stillHeld(this.#workerId, ids);
-    // What a child told before its commit may arrive in the same turn as the answer that has seen it.
-    await nextTurn();
+    const standing = ids.length === 0 ? [] : await database.attempts.standing(this.#workerId, ids);
     this.#stop(before, standing, running);
     if (this.isSure && !this.#pace.due) return;
     const held = await this.#pace.walk(() => database.attempts.heldBy(this.#workerId, heldPage));
@@ -120,14 +117,14 @@ export class Reconciler {
       const { claimed, context } = task;
       if (!running.includes(task)) continue;
       const claim = claims.get(claimKey(claimed));
+      // Word of that is on its way, from a child perhaps; or the handler goes on with something else.
+      if (claim?.completed) continue;
       if (claim?.cancelled) {
         context?.abort(
           new TarefaError('TASK_CANCELLED', `task ${claimed.task.firstAttemptId} was cancelled`),
         );
       }
       if (claim) continue;
-      // Finished in a transaction of its own, it may go on with something else.
-      if (context?.completedElsewhere) continue;
       context?.destroy(
         new TarefaError('TASK_LOST', `attempt ${claimed.id} was given to another worker meanwhile`),
       );

@@ -49,7 +49,7 @@ function makeNextWalkSlow() {
 test('where walks take long, a worker asks for what it runs by key, and walks for three parts in a hundred of the time', async () => {
   const { handlers, released, aborted } = holding();
   const { queue, events } = await bench.start({ handlers, ...options });
-  const byKey = vi.spyOn(PostgresAttempts.prototype, 'stillHeld');
+  const byKey = vi.spyOn(PostgresAttempts.prototype, 'standing');
   const { walk, skip } = makeNextWalkSlow();
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => byKey.mock.calls.length >= 3, 'three polls');
@@ -75,7 +75,7 @@ test.each([
 ])('a task that %s meanwhile is told at the poll, however long walks take', async (_, change) => {
   const { handlers, released, aborted } = holding();
   const { queue } = await bench.start({ handlers, ...options });
-  const byKey = vi.spyOn(PostgresAttempts.prototype, 'stillHeld');
+  const byKey = vi.spyOn(PostgresAttempts.prototype, 'standing');
   makeNextWalkSlow();
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => byKey.mock.calls.length > 0, 'it runs, and walks take long');

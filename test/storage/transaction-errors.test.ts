@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { uncompletedElsewhere } from '../../lib/storage/transaction-errors.js';
 
 const claim = { id: '17', reservation: 3 };
-const standing = [{ ...claim, cancelled: false }];
+const standing = [{ ...claim, cancelled: false, completed: false }];
 const nothing = { who: 'shop', status: null, executor: null, reserva: null };
 const ours = { who: 'shop', status: 'processando', executor: '7', reserva: '3' };
 
@@ -19,7 +19,8 @@ test.each([
 
 test.each([
   ['nobody holds', nothing, []],
-  ['is held by a later claim', ours, [{ ...claim, reservation: 4, cancelled: false }]],
+  ['is held by a later claim', ours, [{ ...claim, reservation: 4, cancelled: false, completed: false }]],
+  ['has been completed', nothing, [{ ...claim, cancelled: false, completed: true }]],
   ['that transaction has completed', { ...ours, status: 'sucesso' }, standing],
   ['that transaction sees another worker hold', { ...ours, executor: '8' }, standing],
 ])('a task that %s is lost to a transaction', (_, seen, held) => {

@@ -123,7 +123,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     failMany: vi.fn<AttemptStore['failMany']>(async (failures) =>
       failures.map(({ id }): FailureOutcome => ({ id, nextAttemptInMs: undefined, deadId: undefined })),
     ),
-    stillHeld: async () => [],
+    standing: async () => [],
     heldBy: vi.fn<AttemptStore['heldBy']>(async () => []),
     releaseMany: async () => [],
     ...options.attempts,

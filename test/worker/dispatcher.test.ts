@@ -127,7 +127,7 @@ test('after a lost connection the table is compared before the next claim, which
 
 test('what was claimed runs though the fate of outcomes beside it cannot be read', async () => {
   const { statements, started, events } = startDispatcher({
-    attempts: { stillHeld: () => Promise.reject(new Error('no answer')) },
+    attempts: { standing: () => Promise.reject(new Error('no answer')) },
   });
   (await statements.next()).answer({ claimed: [claimedOf()] });
   const first = await started.next();

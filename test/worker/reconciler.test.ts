@@ -1,30 +1,25 @@
 import { expect, test } from 'vitest';
-import type { ClaimedTask } from '../../lib/storage/attempt.js';
+import type { ClaimedTask, StandingClaim } from '../../lib/storage/attempt.js';
 import { Reconciler, type ReconcilerParts } from '../../lib/worker/reconciler.js';
-import type { RecordedReturn } from '../../lib/worker/running/handler-context.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
 
-test('what arrives together with the table is heard before an attempt is taken for lost', async () => {
+test.each([
+  ['that the table shows as completed is left alone: word of it is on its way', true, []],
+  ['that the table shows as no longer held is stopped', false, ['TASK_LOST']],
+])('an attempt %s', async (_, isCompleted, stopped) => {
   const running = new RunningTasks();
-  const attempt = running.begin({ id: '1', reservation: 1 } as ClaimedTask);
-  const reasons: Error[] = [];
-  let completedElsewhere: RecordedReturn | undefined;
+  const claim = { id: '1', reservation: 1 };
+  const attempt = running.begin(claim as ClaimedTask);
+  const reasons: unknown[] = [];
   attempt.context = {
     aborted: undefined,
-    get completedElsewhere() {
-      return completedElsewhere;
-    },
+    completedElsewhere: undefined,
     abort: () => undefined,
-    destroy: (reason) => void reasons.push(reason),
+    destroy: (reason) => void reasons.push((reason as { readonly code?: unknown }).code),
   };
-  const attempts = {
-    stillHeld: async () => {
-      setImmediate(() => (completedElsewhere = { message: 'finished', result: null }));
-      return [];
-    },
-    heldBy: async () => [],
-  };
+  const standing: StandingClaim[] = isCompleted ? [{ ...claim, cancelled: false, completed: true }] : [];
+  const attempts = { standing: async () => standing, heldBy: async () => [] };
   const reconciler = new Reconciler('9', { database: { attempts } } as unknown as ReconcilerParts);
   await reconciler.compare(running);
-  expect(reasons).toEqual([]);
+  expect(reasons).toEqual(stopped);
 });

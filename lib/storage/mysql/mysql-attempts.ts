@@ -42,7 +42,7 @@ import { classifyError } from './mysql-errors.js';
 import type { ServerAccess } from './other-ways.js';
 import { readWaiting, timeMs } from './read-waiting.js';
 import { RefusedRows } from './refused-rows.js';
-import { idsJson, readHeld, readOutcome, stillHeld } from './statements/held.js';
+import { idsJson, readHeld, readOutcome, standing } from './statements/held.js';
 import { loadPayload, pausedRoutes } from './statements/look.js';
 import { lockDue, lookAtSchedule, promote } from './statements/promote.js';
 import { handOver } from './statements/release.js';
@@ -102,7 +102,7 @@ export class MysqlAttempts implements AttemptStore {
   async handOver(claim: Claim, from: WorkerId, to: WorkerId): Promise<boolean> {
     const { id, reservation } = claim;
     await this.#access.change(handOver(this.#access.tables), [to, id, reservation, from]);
-    return (await this.stillHeld(to, [id])).some((held) => held.reservation === reservation);
+    return (await this.standing(to, [id])).some((held) => held.reservation === reservation && !held.completed);
   }
 
   async fanOutMany(
@@ -175,9 +175,9 @@ export class MysqlAttempts implements AttemptStore {
     return (isOurs && attemptOutcomes.get(row['status'])) || 'lost';
   }
 
-  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
+  async standing(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
     if (ids.length === 0) return [];
-    const rows = await this.#access.ask(stillHeld(this.#access.tables), [idsJson(ids), workerId]);
+    const rows = await this.#access.ask(standing(this.#access.tables), [idsJson(ids), workerId]);
     return rows.map(readStanding);
   }
 

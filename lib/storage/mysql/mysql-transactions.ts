@@ -9,7 +9,7 @@ import { MysqlGroup } from './mysql-group.js';
 import { MysqlTransaction } from './mysql-transaction.js';
 import type { ServerAccess } from './other-ways.js';
 import { changedRows, complete, seen } from './statements/complete-in.js';
-import { idsJson, stillHeld } from './statements/held.js';
+import { idsJson, standing } from './statements/held.js';
 
 /** {@link TaskTransactions} on the connections of handlers. */
 export class MysqlTransactions implements TaskTransactions {
@@ -38,8 +38,8 @@ export class MysqlTransactions implements TaskTransactions {
     if (Number(row?.['changed']) === 1) return;
     const [found] = await askHandle(handle, seen(tables), [id]);
     // A child has no connection that claims.
-    const { rows: standing } = await this.#access.own.query(stillHeld(tables), [idsJson([id]), workerId]);
-    throw uncompletedElsewhere(workerId, completion, found, standing.map(readStanding));
+    const { rows } = await this.#access.own.query(standing(tables), [idsJson([id]), workerId]);
+    throw uncompletedElsewhere(workerId, completion, found, rows.map(readStanding));
   }
 
   async endSession(session: ServerSession): Promise<void> {

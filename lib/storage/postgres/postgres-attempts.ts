@@ -156,8 +156,8 @@ export class PostgresAttempts implements AttemptStore {
     return (isOurs && attemptOutcomes.get(row?.['status'])) || 'lost';
   }
 
-  async stillHeld(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
-    return (await this.#access.ask(this.#access.sql.stillHeld, [workerId, ids])).map(readStanding);
+  async standing(workerId: WorkerId, ids: readonly string[]): Promise<readonly StandingClaim[]> {
+    return (await this.#access.ask(this.#access.sql.standing, [workerId, ids])).map(readStanding);
   }
 
   heldBy(workerId: WorkerId, limit: number, lost = false): Promise<readonly HeldTask[]> {

@@ -34,7 +34,7 @@ export class PostgresTransactions implements TaskTransactions {
     if (rows.length > 0) return;
     const [seen] = await askHandle(tx, sql.seenElsewhere.text, [id]);
     // A child has no connection that claims.
-    const standing = await askHandle(this.#access.inserts, sql.stillHeld.text, [workerId, [id]]);
+    const standing = await askHandle(this.#access.inserts, sql.standing.text, [workerId, [id]]);
     throw uncompletedElsewhere(workerId, completion, seen, standing.map(readStanding));
   }
 

@@ -24,7 +24,7 @@ import {
   readHeldBytes,
   readTakenBytes,
   seeDue,
-  stillHeld,
+  standing,
   tryPromotion,
   unregisteredHolders,
 } from './statements/look.js';
@@ -88,7 +88,7 @@ const templates = {
   readHeld,
   readHeldBytes,
   readTakenBytes,
-  stillHeld,
+  standing,
   unregisteredHolders,
   detachedOn,
   takeOver,

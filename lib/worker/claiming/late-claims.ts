@@ -68,8 +68,8 @@ export class LateClaims {
   async #explain(refused: readonly ClaimedTask[]): Promise<void> {
     if (refused.length === 0) return;
     const ids = refused.map(({ id }) => id);
-    const held = await this.#parts.database.attempts.stillHeld(this.#workerId, ids);
-    const locked = new Set(held.map(claimKey));
+    const standing = await this.#parts.database.attempts.standing(this.#workerId, ids);
+    const locked = new Set(standing.filter(({ completed }) => !completed).map(claimKey));
     this.#drop((one) => refused.includes(one) && !locked.has(claimKey(one)));
     if (locked.size > 0) setTimeout(() => this.#parts.signal.set(), lockedRetryMs);
   }

@@ -55,7 +55,8 @@ export class RefusedOutcomes {
     let held: ReadonlySet<string>;
     try {
       const ids = refused.map(({ claimed }) => claimed.id);
-      held = new Set((await this.#parts.database.attempts.stillHeld(this.#workerId, ids)).map(claimKey));
+      const standing = await this.#parts.database.attempts.standing(this.#workerId, ids);
+      held = new Set(standing.filter(({ completed }) => !completed).map(claimKey));
     } catch (error) {
       kind.retry(refused);
       throw error;

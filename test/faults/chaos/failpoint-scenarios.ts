@@ -284,7 +284,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'workers.restore': 'one statement, made again at the next poll: test/worker/emptied-tables',
   'workers.isHalted': 'only reads, at a poll or when it is rung for',
   'attempts.pausedRoutes': 'only reads, before a claim',
-  'attempts.stillHeld': 'only reads, at a poll',
+  'attempts.standing': 'only reads, at a poll',
   'claims.wouldClaim': 'only reads, before a worker waits to run an attempt alone',
   'claims.claimUnattended':
     'claims by one statement, as settleAndClaim does: what it took is recovered in the same way',

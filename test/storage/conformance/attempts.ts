@@ -256,7 +256,7 @@ export function exerciseAttempts(open: OpenDatabase): void {
       const claimed = await claimNew(database, holder);
       const { claim, workerId } = wrong.of(claimed, holder.id, other.id);
       expect(await database.attempts.releaseMany(workerId, [claim])).toEqual([]);
-      expect(await database.attempts.stillHeld(holder.id, [claimed.id])).toMatchObject([holdOf(claimed)]);
+      expect(await database.attempts.standing(holder.id, [claimed.id])).toMatchObject([holdOf(claimed)]);
       expect((await read(access, claimed.id)).status).toBe('processing');
     },
   );
@@ -407,7 +407,7 @@ export function exerciseAttempts(open: OpenDatabase): void {
     const { worker, claimed } = await cancelRunning(opened);
     expect(await read(access, claimed.id)).toMatchObject({ status: 'processing', cancelledBy: null });
     const other = await claimNew(database, worker);
-    const standing = await database.attempts.stillHeld(worker.id, [claimed.id, other.id]);
+    const standing = await database.attempts.standing(worker.id, [claimed.id, other.id]);
     expect(new Map(standing.map(({ id, cancelled }) => [id, cancelled]))).toEqual(
       new Map([
         [claimed.id, true],

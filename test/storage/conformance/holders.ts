@@ -39,7 +39,7 @@ export function exerciseHolders(open: OpenDatabase): void {
     expect(await database.attempts.readOutcome(worker.id, { id: '999999', reservation: 1 })).toBe('lost');
   });
 
-  contract('of given attempts those are still held that the worker has claimed', async () => {
+  contract('of given attempts those stand that the worker has claimed, running or completed', async () => {
     const { database } = await open();
     const [worker, other] = [await register(database), await register(database)];
     const [held, ended, others] = [
@@ -49,10 +49,12 @@ export function exerciseHolders(open: OpenDatabase): void {
     ];
     await complete(worker, ended);
     const ids = [held.id, ended.id, others.id, '999999'];
-    expect(await database.attempts.stillHeld(worker.id, ids)).toEqual([
-      { ...holdOf(held), cancelled: false },
+    const standing = await database.attempts.standing(worker.id, ids);
+    expect(standing.toSorted((one, other) => Number(one.id) - Number(other.id))).toEqual([
+      { ...holdOf(held), cancelled: false, completed: false },
+      { ...holdOf(ended), cancelled: false, completed: true },
     ]);
-    expect(await database.attempts.stillHeld(worker.id, [])).toEqual([]);
+    expect(await database.attempts.standing(worker.id, [])).toEqual([]);
   });
 
   contract('what a worker holds is read a page at a time, with its tasks and routes', async () => {

@@ -61,7 +61,7 @@ const calls = new Map<string, Call>([
   plain('promoteInTurn', 'int, bigint[], text[]', `100, '{3,4}', '{}'`),
   plain('routeHeads', 'text[], text[], int', `'{p,t:}', '{p!,t;}', 1000`),
   plain('readHeld', 'bigint, int, boolean', '7, 100, true'),
-  plain('stillHeld', 'bigint, bigint[]', `7, '{1}'`),
+  plain('standing', 'bigint, bigint[]', `7, '{1}'`),
   plain('unregisteredHolders', '', ''),
   plain('takeOver', 'bigint, int, bigint[]', `7, 100, '{3,4}'`),
   plain('claimUnattended', 'bigint, int, bigint[], boolean', `7, 100, '{3,4}', false`),
@@ -137,7 +137,7 @@ test.each(claims.map(([name]) => name).filter((name) => name.endsWith('positions
   },
 );
 
-test.each([...claims.map(([name]) => name), 'settle', 'completeOrRaise', 'fail', 'release', 'stillHeld'])(
+test.each([...claims.map(([name]) => name), 'settle', 'completeOrRaise', 'fail', 'release', 'standing'])(
   '%s finds the rows it settles by their key: the running index decays under an old snapshot',
   (name) => {
     expect(plans.get(name)).toContain('Index Scan using tasks_pkey');

@@ -112,7 +112,7 @@ test('what another session has locked is given back once the lock is gone', asyn
   const release: Release = async (id, claims) => (isLocked ? [] : releaseAll(id, claims));
   const late = claimedOf();
   const { statements, released, stop } = start(release, {
-    attempts: { stillHeld: async () => [{ ...late, cancelled: false }] },
+    attempts: { standing: async () => [{ ...late, cancelled: false, completed: false }] },
   });
   const claim = await statements.next();
   const stopping = stop();
@@ -143,7 +143,7 @@ test('what was given back by a statement whose answer was lost is not waited for
 test('at the deadline what is locked is left to recovery', async () => {
   const late = claimedOf();
   const { statements, dispatcher } = start(async () => [], {
-    attempts: { stillHeld: async () => [{ ...late, cancelled: false }] },
+    attempts: { standing: async () => [{ ...late, cancelled: false, completed: false }] },
   });
   const claim = await statements.next();
   dispatcher.stopClaiming();

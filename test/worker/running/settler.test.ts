@@ -19,7 +19,7 @@ function bench() {
     failMany: vi.fn<AttemptStore['failMany']>(async (failures) =>
       failures.map(({ id }): FailureOutcome => ({ id, nextAttemptInMs: 5, deadId: undefined })),
     ),
-    stillHeld: vi.fn<AttemptStore['stillHeld']>(async () => []),
+    standing: vi.fn<AttemptStore['standing']>(async () => []),
     readOutcome: vi.fn<() => Promise<AttemptOutcome>>(async () => 'lost'),
   };
   const classify = vi.fn<() => ErrorKind>(() => 'row');
@@ -53,7 +53,7 @@ test('a completion that another session keeps locked is tried again, and counts 
   const { settler, attempts, told } = bench();
   const one = claimedOf();
   settler.complete(one, nothingReturned);
-  attempts.stillHeld.mockResolvedValueOnce([{ ...one, cancelled: false }]);
+  attempts.standing.mockResolvedValueOnce([{ ...one, cancelled: false, completed: false }]);
   await settler.settled(settler.take(9), { settledOnly: [] });
   expect([settler.pending, settler.knows(one.id), told]).toEqual([1, true, []]);
   await vi.runAllTimersAsync();

@@ -88,15 +88,15 @@ where f.executor_ativo = cast(? as signed)
 limit ?`,
   );
 
-/** Which of some attempts a worker holds, and which of these were cancelled. Parameters: ids, worker. */
-export const stillHeld = ({ queue }: Queue): string =>
+/** Which of some attempts a worker holds or has completed, and which of these were cancelled. Parameters: ids, worker. */
+export const standing = ({ queue }: Queue): string =>
   named(
-    'still_held',
+    'standing',
     `
-select f.id, f.reserva, f.cancelada_por is not null as cancelled
+select f.id, f.reserva, f.cancelada_por is not null as cancelled, f.status = 'sucesso' as completed
 from ${idRows}
 ${byKey(queue)}
-where f.status = 'processando' and f.executor = cast(? as signed)`,
+where f.status in ('processando', 'sucesso') and f.executor = cast(? as signed)`,
   );
 
 /**

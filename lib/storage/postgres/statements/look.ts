@@ -127,13 +127,15 @@ where f.status = 'processando' and f.executor = $1::bigint
 limit $2::int`;
 
 /**
- * Which of some attempts a worker holds, and which of these were cancelled, by their keys: the running index decays under an old snapshot.
+ * Which of some attempts a worker holds or has completed, and which of these were cancelled, by their keys: the running index decays under an old snapshot.
  * Parameters: worker, ids.
  */
-export const stillHeld = statement(
-  'still_held',
+export const standing = statement(
+  'standing',
   ({ queue }) => `
-select f.id, f.reserva, f.cancelada_por is not null as cancelled from ${queue} f where f.id = any($2::bigint[]) and ${heldBy('$1::bigint')}`,
+select f.id, f.reserva, f.cancelada_por is not null as cancelled, f.status = 'sucesso' as completed
+from ${queue} f
+where f.id = any($2::bigint[]) and f.status in ('processando', 'sucesso') and f.executor = $1::bigint`,
 );
 
 /**
