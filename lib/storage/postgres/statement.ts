@@ -66,12 +66,13 @@ export const quietSetting = (queue: string): string =>
   `quiet as materialized (select set_config('${insertsSetting}', ${quoteLiteral(queue)}, true) as setting)`;
 
 /**
- * True in a trigger of a queue for rows that the library itself inserts.
+ * True in a trigger of a queue for rows that others insert, not the library itself. Short, because the server parses a
+ * trigger's condition for each statement.
  *
  * @param depth of triggers there: its condition is read outside of it, its function runs inside
  */
-export const isInsertOfOurs = (queue: string, depth = 0): string =>
-  `(coalesce(current_setting('${insertsSetting}', true), '') = ${quoteLiteral(queue)} and pg_trigger_depth() = ${depth})`;
+export const isInsertOfOthers = (queue: string, depth = 0): string =>
+  `(current_setting('${insertsSetting}', true) is distinct from ${quoteLiteral(queue)} or pg_trigger_depth() > ${depth})`;
 
 /** True in a transaction of which nobody is to be told: somebody has set it so, because a NOTIFY would be refused. */
 export const isQuiet = `coalesce(current_setting('tarefa.quiet', true), '') = 'on'`;

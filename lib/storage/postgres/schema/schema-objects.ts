@@ -11,7 +11,7 @@ import {
 } from './schema.js';
 import { mostLosses } from '../../failure-rule.js';
 import { longestScheduleId } from '../../schedules.js';
-import { isInsertOfOurs, isQuiet, routeExpression } from '../statement.js';
+import { isInsertOfOthers, isQuiet, routeExpression } from '../statement.js';
 
 /** The name of an index, a trigger or a function of a queue, without its schema. */
 export function ownName({ table }: QueueTables, suffix: string): string {
@@ -64,13 +64,11 @@ export function indexSql(
 const needsFiling = (
   queue: string,
 ): string => `(new.status = 'pendente' and new.data_hora > clock_timestamp())
-    or new.status is null or new.data_hora is null or new.data_hora_inicial is null
-    or new.tentativa is null or new.prioridade is null
+    or num_nulls(new.status, new.data_hora, new.data_hora_inicial, new.tentativa, new.prioridade) > 0
     or ((new.reserva is distinct from 0 or new.perdas is distinct from 0 or new.rodada is distinct from 0
-        or coalesce(new.executor, new.id_anterior, new.live_id) is not null
-        or coalesce(new.iniciada_em, new.finalizada_em, new.prazo) is not null
-        or coalesce(new.limite, new.consumidor, new.cancelada_por) is not null)
-      and not ${isInsertOfOurs(queue)})`;
+        or num_nonnulls(new.executor, new.id_anterior, new.live_id, new.iniciada_em, new.finalizada_em, new.prazo,
+          new.limite, new.consumidor, new.cancelada_por) > 0)
+      and ${isInsertOfOthers(queue)})`;
 
 /** Counters beyond this were not written by the library. */
 export const mostCounted = 1_000_000_000;
@@ -94,7 +92,7 @@ begin
   if new.status = 'pendente' and new.data_hora > clock_timestamp() then
     new.status := 'agendada';
   end if;
-  if ${isInsertOfOurs(queue, 1)} then
+  if not ${isInsertOfOthers(queue, 1)} then
     return new;
   end if;
   new.reserva := least(greatest(coalesce(new.reserva, 0), 0), ${mostCounted});
@@ -148,6 +146,9 @@ declare
   later boolean;
   route text;
 begin
+  if ${isQuiet} then
+    return null;
+  end if;
   select min(data_hora), max(prioridade), bool_or(status = 'agendada'),
     case when min(lane) = max(lane) and not bool_or(dead) then min(lane) end
   into due, priority, later, route
@@ -169,7 +170,7 @@ export function ringTriggerSql(tables: QueueTables, channel: string): readonly s
   return [
     `drop trigger if exists ${named(tables, 'ring')} on ${queue}`,
     `create trigger ${named(tables, 'ring')} after insert on ${queue} referencing new table as inserted for each statement
-  when (not (${isQuiet}) and not ${isInsertOfOurs(queue)})
+  when (${isInsertOfOthers(queue)})
   execute function ${inSchema(tables, 'ring')}(${quoteLiteral(channel)})`,
   ];
 }
