@@ -66,7 +66,9 @@ export function uncompletedElsewhere(
   seen: Row | undefined,
   standing: readonly StandingClaim[],
 ): TarefaError {
-  const isHeld = standing.some((claim) => claim.id === id && claim.reservation === reservation && !claim.completed);
+  const isHeld = standing.some(
+    (claim) => claim.id === id && claim.reservation === reservation && !claim.completed,
+  );
   const status = readText(seen?.['status']);
   const seesHeld =
     readStatus(status) === 'processing' &&

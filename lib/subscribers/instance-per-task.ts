@@ -14,10 +14,13 @@ export interface MadeInstance {
  * Makes a request-scoped or transient handler for each task, whose context it can inject as REQUEST. The application's
  * `ContextIdStrategy` says which tasks share what is durable in it, as it does for requests.
  */
-export function instancePerTask(wrapper: InstanceWrapper): (ctx: TaskContext) => Promise<MadeInstance> {
+export function instancePerTask(
+  wrapper: InstanceWrapper,
+  discovery: DiscoveryService,
+): (ctx: TaskContext) => Promise<MadeInstance> {
   const moduleRef = moduleRefOf(wrapper);
   // A strategy that only knows requests is not asked where it would change nothing.
-  const isShared = hasDurablePart(wrapper);
+  const isShared = hasDurablePart(wrapper, discovery.getProviders());
   const isDurable = isShared && wrapper.isDependencyTreeDurable();
   return async (ctx) => {
     const contextId = isShared ? ContextIdFactory.getByRequest(ctx) : ContextIdFactory.create();
@@ -31,16 +34,48 @@ export function instancePerTask(wrapper: InstanceWrapper): (ctx: TaskContext) =>
 }
 
 /** True when something of what a provider is made of, or runs with, is durable. */
-function hasDurablePart(wrapper: InstanceWrapper, seen = new Set<InstanceWrapper>()): boolean {
+function hasDurablePart(
+  wrapper: InstanceWrapper,
+  providers: readonly InstanceWrapper[],
+  seen = new Set<InstanceWrapper>(),
+): boolean {
   if (wrapper.durable) return true;
   if (seen.has(wrapper)) return false;
   seen.add(wrapper);
-  const parts: readonly (InstanceWrapper | undefined)[] = [
-    ...(wrapper.getCtorMetadata() ?? []),
-    ...(wrapper.getPropertiesMetadata() ?? []).map((property) => property.wrapper),
-    ...(wrapper.getEnhancersMetadata() ?? []),
+  const properties = wrapper.getPropertiesMetadata();
+  const injected: readonly (InstanceWrapper | undefined)[] =
+    (wrapper.getCtorMetadata() ?? properties)
+      ? [...(wrapper.getCtorMetadata() ?? []), ...(properties ?? []).map((property) => property.wrapper)]
+      : injectedByToken(wrapper, providers);
+  const parts = [...injected, ...(wrapper.getEnhancersMetadata() ?? [])];
+  return parts.some((part) => part !== undefined && hasDurablePart(part, providers, seen));
+}
+
+/**
+ * What is injected into a provider that Nest has not looked into: before 12.5, Nest 12 first does so when it makes what is of a
+ * request. Of several with one token all count.
+ */
+function injectedByToken(
+  { metatype, inject }: InstanceWrapper,
+  providers: readonly InstanceWrapper[],
+): readonly InstanceWrapper[] {
+  if (typeof metatype !== 'function') return [];
+  const read = (key: string): readonly unknown[] =>
+    (Reflect.getMetadata(key, metatype) as readonly unknown[] | undefined) ?? [];
+  const given = inject ?? [
+    ...read('design:paramtypes'),
+    ...read('self:paramtypes').map((one) => (one as { readonly param: unknown }).param),
+    ...read('self:properties_metadata').map((one) => (one as { readonly type: unknown }).type),
   ];
-  return parts.some((part) => part !== undefined && hasDurablePart(part, seen));
+  const tokens = new Set(given.map(tokenOf));
+  return providers.filter(({ token }) => tokens.has(token));
+}
+
+/** A token may be wrapped: `forwardRef(() => Other)`, `{ token, optional: true }`. */
+function tokenOf(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  const { forwardRef, token } = given as { readonly forwardRef?: () => unknown; readonly token?: unknown };
+  return forwardRef ? forwardRef() : token;
 }
 
 /** As Nest does with a request: before 12.5, a durable provider below one that is not gets this as its REQUEST. */

@@ -209,7 +209,7 @@ export class SubscriberExplorer {
   }
 
   #invokeOf(found: FoundHandler): Invoke {
-    const { enhanced } = this.#parts;
+    const { enhanced, discovery } = this.#parts;
     const { wrapper } = found;
     const method = { ...found, type: typeOf(found), moduleKey: this.#moduleKeyOf(wrapper) };
     const bind = enhanced.uses(method) ? enhanced.binder(method) : undefined;
@@ -218,7 +218,7 @@ export class SubscriberExplorer {
       if (bind) return bind(instance);
       return invocationOf(instance, found);
     }
-    const make = instancePerTask(wrapper);
+    const make = instancePerTask(wrapper, discovery);
     return async (payload, ctx) => {
       const { instance, contextId } = await make(ctx);
       const invoke = bind ? bind(instance, contextId, wrapper.id) : invocationOf(instance, found);

@@ -102,7 +102,9 @@ export class MysqlAttempts implements AttemptStore {
   async handOver(claim: Claim, from: WorkerId, to: WorkerId): Promise<boolean> {
     const { id, reservation } = claim;
     await this.#access.change(handOver(this.#access.tables), [to, id, reservation, from]);
-    return (await this.standing(to, [id])).some((held) => held.reservation === reservation && !held.completed);
+    return (await this.standing(to, [id])).some(
+      (held) => held.reservation === reservation && !held.completed,
+    );
   }
 
   async fanOutMany(

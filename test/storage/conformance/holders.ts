@@ -50,7 +50,7 @@ export function exerciseHolders(open: OpenDatabase): void {
     await complete(worker, ended);
     const ids = [held.id, ended.id, others.id, '999999'];
     const standing = await database.attempts.standing(worker.id, ids);
-    expect(standing.toSorted((one, other) => Number(one.id) - Number(other.id))).toEqual([
+    expect(standing.toSorted((a, b) => Number(a.id) - Number(b.id))).toEqual([
       { ...holdOf(held), cancelled: false, completed: false },
       { ...holdOf(ended), cancelled: false, completed: true },
     ]);
