@@ -2,10 +2,7 @@ import type { QueueEvents } from '../events.js';
 import type { TaskAdmin } from '../storage/admin.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { Inconsistency } from '../storage/inconsistencies.js';
-import { namesOfRoute } from '../storage/route.js';
 import type { WorkerStall } from '../storage/status-report.js';
-import { TarefaError } from '../errors.js';
-import { unservedMs } from '../storage/waiting-route.js';
 import { readId } from '../values/attempt-id.js';
 import { longestAgeMs, messageOf, readDuration, readOptions } from './admin-input.js';
 import { BulkRun, type BulkKind } from './bulk-run.js';
@@ -24,18 +21,18 @@ import { pausableRoute, type Pausable, type Pause } from './pauses.js';
 import { StatusReader, type QueueStatus, type StatusOptions } from './queue-status.js';
 import { ScheduleAdmin } from './schedule-admin.js';
 import { SubscriptionAdmin } from './subscription-admin.js';
-import {
-  isRetriable,
-  type EndedTask,
-  type TaskCount,
-  type TaskHistory,
-  type TaskPage,
-  type UnservedRoute,
-  type WaitingTask,
+import type {
+  EndedTask,
+  TaskCount,
+  TaskHistory,
+  TaskPage,
+  UnservedRoute,
+  WaitingTask,
 } from './task-answers.js';
-import { findAttempts, refusal } from './task-attempts.js';
+import { findAttempts, refusal, refusedRetry } from './task-attempts.js';
 import { readFlag, readSelection, readTime, type TaskFilter } from './task-filter.js';
 import type { TaskWaiter } from './task-waiter.js';
+import { hasWaited, unservedOf } from './waiting.js';
 import { waitForEnd, type WaitOptions } from './wait-for-end.js';
 
 interface QueueAdminParts {
@@ -134,10 +131,7 @@ export class QueueAdmin {
    */
   async hasWaited(olderThanMs: number): Promise<boolean> {
     readDuration('olderThanMs', olderThanMs, longestAgeMs);
-    const waiting = await this.#parts.database.reports.waitingRoutes();
-    return waiting.some(
-      ({ served, workerless, waitingMs }) => (served || workerless) && waitingMs > olderThanMs,
-    );
+    return hasWaited(await this.#parts.database.reports.waitingRoutes(), olderThanMs);
   }
 
   /**
@@ -146,10 +140,7 @@ export class QueueAdmin {
    * and register nowhere.
    */
   async unserved(): Promise<readonly UnservedRoute[]> {
-    const waiting = await this.#parts.database.reports.waitingRoutes();
-    return waiting
-      .filter(({ served, waitingMs }) => !served && waitingMs >= unservedMs)
-      .map(({ route, waitingMs }) => ({ ...namesOfRoute(route), waitingMs: Math.round(waitingMs) }));
+    return unservedOf(await this.#parts.database.reports.waitingRoutes());
   }
 
   /**
@@ -205,7 +196,7 @@ export class QueueAdmin {
   async retry(id: string): Promise<string> {
     const retried = await this.#tasks.retry(readId(id));
     if (retried !== undefined) return retried;
-    throw await this.#notRetried(id);
+    throw await refusedRetry(this.#tasks, id);
   }
 
   /**
@@ -229,15 +220,7 @@ export class QueueAdmin {
     const { current } = await findAttempts(this.#tasks, id);
     const retried = await retryWithPayload(this.#tasks, this.#parts.rules, current, payload, note);
     if (retried !== undefined) return retried;
-    throw await this.#notRetried(id);
-  }
-
-  async #notRetried(id: string): Promise<TarefaError> {
-    const { current } = await findAttempts(this.#tasks, id);
-    const rule = isRetriable(current)
-      ? 'another task has its unique key (chave_unica)'
-      : 'only a task that has failed or was cancelled can be';
-    return refusal(this.#tasks, id, 'retried', rule);
+    throw await refusedRetry(this.#tasks, id);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { TarefaError } from '../errors.js';
 import type { TaskAdmin } from '../storage/admin.js';
 import { readId } from '../values/attempt-id.js';
-import type { TaskHistory } from './task-answers.js';
+import { isRetriable, type TaskHistory } from './task-answers.js';
 
 /**
  * All attempts of a task, and the last of them.
@@ -40,4 +40,13 @@ export async function refusal(
     'TASK_STATE',
     `task ${current.firstAttemptId} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status}`,
   );
+}
+
+/** Why a task was not started anew. */
+export async function refusedRetry(admin: TaskAdmin, id: string): Promise<TarefaError> {
+  const { current } = await findAttempts(admin, id);
+  const rule = isRetriable(current)
+    ? 'another task has its unique key (chave_unica)'
+    : 'only a task that has failed or was cancelled can be';
+  return refusal(admin, id, 'retried', rule);
 }

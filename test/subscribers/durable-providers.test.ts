@@ -3,6 +3,7 @@ import {
   Injectable,
   Scope,
   UseGuards,
+  forwardRef,
   type CanActivate,
   type ExecutionContext,
 } from '@nestjs/common';
@@ -95,6 +96,72 @@ test('a handler that is request-scoped itself is made anew, with what is durable
   expect(made.toSorted()).toEqual(tenants);
   expect(instances.size).toBe(10);
   expect(seen).toEqual(Array(10).fill([true, true, true]));
+});
+
+let own: boolean[] = [];
+const note = ({ tenant }: Pick<TenantPool, 'tenant'>, { task }: TaskContext): void =>
+  void own.push(tenant === String(task.tenant));
+
+@Injectable({ scope: Scope.REQUEST })
+class ByProperty {
+  @Inject(TenantPool)
+  readonly pool!: TenantPool;
+  @TaskHandler('durable')
+  run(_: unknown, ctx: TaskContext): void {
+    note(this.pool, ctx);
+  }
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class ByForwardRef {
+  constructor(@Inject(forwardRef(() => TenantPool)) readonly pool: Pick<TenantPool, 'tenant'>) {}
+  @TaskHandler('durable')
+  run(_: unknown, ctx: TaskContext): void {
+    note(this.pool, ctx);
+  }
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class Stock {
+  constructor(readonly pool: TenantPool) {}
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class ThroughAnother {
+  constructor(readonly stock: Stock) {}
+  @TaskHandler('durable')
+  run(_: unknown, ctx: TaskContext): void {
+    note(this.stock.pool, ctx);
+  }
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class ThroughFactory {
+  constructor(@Inject('stock') readonly stock: Stock) {}
+  @TaskHandler('durable')
+  run(_: unknown, ctx: TaskContext): void {
+    note(this.stock.pool, ctx);
+  }
+}
+
+const stockByFactory = {
+  provide: 'stock',
+  scope: Scope.REQUEST,
+  inject: [{ token: TenantPool, optional: true }],
+  useFactory: (pool: TenantPool) => new Stock(pool),
+};
+
+test.each([
+  ['by a property', [ByProperty]],
+  ['by a forward reference', [ByForwardRef]],
+  ['into what it has', [ThroughAnother, Stock]],
+  ['into what a factory makes for it', [ThroughFactory, stockByFactory]],
+])('what is durable and injected %s is shared as well', async (_, handlers) => {
+  ContextIdFactory.apply(new ByTenant());
+  own = [];
+  await runTen([...handlers, TenantPool]);
+  expect(made.toSorted()).toEqual(tenants);
+  expect(own).toEqual(Array(10).fill(true));
 });
 
 test('a durable guard is shared in the same way', async () => {
