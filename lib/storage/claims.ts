@@ -74,3 +74,16 @@ export interface Claims {
    */
   setApart(among: Exclude<UnreadableAmong, 'every route'>): Promise<boolean>;
 }
+
+/** Of a call that only completes. */
+export function onlySettled(settledOnly: readonly string[] | undefined): SettleAndClaimResult {
+  return {
+    settledOnly,
+    claimed: [],
+    blockedRoutes: [],
+    claimAgain: false,
+    isCut: false,
+    moreRoutes: undefined,
+    lookAgainInMs: undefined,
+  };
+}

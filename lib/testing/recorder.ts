@@ -1,7 +1,7 @@
 import { TaskDuplicateError } from '../errors.js';
 import type { Failure, FailureOutcome, RetryTime } from '../storage/attempt.js';
 import type { AttemptStore } from '../storage/attempts.js';
-import type { Claims } from '../storage/claims.js';
+import { onlySettled, type Claims } from '../storage/claims.js';
 import { column, columnLength, readTaskRecord, statusColumn } from '../storage/columns.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { defaultPriority, type NewTask, type TaskInserts, type UniqueKey } from '../storage/inserts.js';
@@ -124,7 +124,7 @@ export class Recorder implements QueueDatabase {
             [column.finishedAt]: instant(),
           });
         }
-        return settled;
+        return onlySettled(undefined);
       },
     });
   }
@@ -231,16 +231,6 @@ class NoTransaction implements GroupedTransaction {
 
 /** What the keys of its tasks are made of. */
 const queue = { identity: 'recorded', qualifiedName: 'recorded' };
-
-const settled = {
-  settledOnly: undefined,
-  claimed: [],
-  blockedRoutes: [],
-  claimAgain: false,
-  isCut: false,
-  moreRoutes: undefined,
-  lookAgainInMs: undefined,
-};
 
 function rowOf(task: NewTask): Row {
   const dueMs = task.dueAt === null ? Date.now() + (task.delayMs ?? 0) : Date.parse(task.dueAt);

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { onlySettled } from '../../lib/storage/claiming/claim-rounds.js';
+import { onlySettled } from '../../lib/storage/claims.js';
 import { topicRoute } from '../../lib/storage/route.js';
 import { RowsApart, type RefusedRow } from '../../lib/storage/rows-apart.js';
 

@@ -2,7 +2,12 @@ import { afterEach, beforeEach, vi } from 'vitest';
 import { QueueEvents } from '../../lib/events.js';
 import type { ClaimedTask, Completion, FailureOutcome, Route } from '../../lib/storage/attempt.js';
 import type { AttemptStore } from '../../lib/storage/attempts.js';
-import type { ClaimDemand, Claims, SettleAndClaimResult } from '../../lib/storage/claims.js';
+import {
+  onlySettled,
+  type ClaimDemand,
+  type Claims,
+  type SettleAndClaimResult,
+} from '../../lib/storage/claims.js';
 import type { ErrorKind } from '../../lib/storage/error-kind.js';
 import { HandlerRegistry, type HandlerRules } from '../../lib/subscribers/handler-registry.js';
 import { Signal } from '../../lib/timing/signal.js';
@@ -43,15 +48,7 @@ export interface DispatcherBenchOptions {
   readonly classify?: (error: unknown) => ErrorKind;
 }
 
-const nothing: SettleAndClaimResult = {
-  settledOnly: undefined,
-  claimed: [],
-  blockedRoutes: [],
-  claimAgain: false,
-  isCut: false,
-  moreRoutes: undefined,
-  lookAgainInMs: undefined,
-};
+const nothing = onlySettled(undefined);
 
 const rules: HandlerRules = {
   concurrency: undefined,

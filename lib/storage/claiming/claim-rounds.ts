@@ -189,16 +189,3 @@ export class ClaimRounds {
 export function fromTheFront({ routes, total, order }: ClaimDemand): ClaimRequest {
   return { shape: order === 'listed' ? 'shared' : 'counted', stretches: routes, total, depth: total };
 }
-
-/** Of a call that only completes. */
-export function onlySettled(settledOnly: readonly string[] | undefined): SettleAndClaimResult {
-  return {
-    settledOnly,
-    claimed: [],
-    blockedRoutes: [],
-    claimAgain: false,
-    isCut: false,
-    moreRoutes: undefined,
-    lookAgainInMs: undefined,
-  };
-}

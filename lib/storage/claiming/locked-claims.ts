@@ -1,9 +1,14 @@
 import type { ClaimedTask, Completion, RouteDemand, WorkerId } from '../attempt.js';
 import type { AttemptStore } from '../attempts.js';
-import type { ClaimDemand, Claims, SettleAndClaimResult, UnreadableAmong } from '../claims.js';
+import {
+  onlySettled,
+  type ClaimDemand,
+  type Claims,
+  type SettleAndClaimResult,
+  type UnreadableAmong,
+} from '../claims.js';
 import type { RowsApart } from '../rows-apart.js';
 import type { UnreadableTask } from '../unreadable-task.js';
-import { onlySettled } from './claim-rounds.js';
 
 /** Locks of tasks outside of the database. */
 export interface TaskLocking {

@@ -1,8 +1,14 @@
 import type { ClaimedTask, Completion, Route, RouteDemand, WorkerId } from '../attempt.js';
 import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
-import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
-import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult } from '../claims.js';
-import type { UnreadableAmong } from '../claims.js';
+import { ClaimRounds } from '../claiming/claim-rounds.js';
+import {
+  onlySettled,
+  type ClaimDemand,
+  type Claims,
+  type ClaimsOptions,
+  type SettleAndClaimResult,
+  type UnreadableAmong,
+} from '../claims.js';
 import type { RowsApart } from '../rows-apart.js';
 import type { UnreadableTask } from '../unreadable-task.js';
 import { ClaimTransaction, type ClaimWork } from './claims/claim-transaction.js';

@@ -1,11 +1,18 @@
 import { readBoolean } from '../columns.js';
 import type { ClaimedTask, Completion, RouteDemand, WorkerId } from '../attempt.js';
-import type { ClaimDemand, Claims, ClaimsOptions, SettleAndClaimResult, UnreadableAmong } from '../claims.js';
+import {
+  onlySettled,
+  type ClaimDemand,
+  type Claims,
+  type ClaimsOptions,
+  type SettleAndClaimResult,
+  type UnreadableAmong,
+} from '../claims.js';
 import type { RowsApart } from '../rows-apart.js';
 import { readClaimedTask } from '../task-row.js';
 import type { UnreadableTask } from '../unreadable-task.js';
 import type { ClaimAnswer, ClaimRequest } from '../claiming/claim-request.js';
-import { ClaimRounds, onlySettled } from '../claiming/claim-rounds.js';
+import { ClaimRounds } from '../claiming/claim-rounds.js';
 import { peek } from './peek.js';
 import { claimForm, claimValues, isDeadOnly, routesOf, settleValues } from './attempt-values.js';
 import type { TextRow } from './connections/control-connection.js';
