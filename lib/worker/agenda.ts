@@ -15,8 +15,20 @@ import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import { errorText } from '../observability/error-text.js';
 import type { WorkerId } from '../storage/attempt.js';
 
+/** What the loop of a worker may do; each mode only follows the one before. */
+export type Mode =
+  /** Claims, and records outcomes. */
+  | 'claiming'
+  /** Claims nothing: what runs goes on, its outcomes are recorded, and what a claim under way still brings is given back. */
+  | 'draining'
+  /** Nothing runs any more: ends once the last outcomes are in the table. */
+  | 'settling'
+  /** Sends nothing more: what is left is recovery's. */
+  | 'ended';
+
 /** The loop that the timers of a worker wake. */
 export interface Loop {
+  readonly mode: Mode;
   /** Claims, because there may be something new. */
   wake(): void;
   /** Looks at what is due, and for new routes. */
@@ -36,7 +48,7 @@ export interface HearingLoop {
 }
 
 export interface AgendaParts {
-  readonly loop: Loop;
+  readonly loop: Omit<Loop, 'mode'>;
   readonly running: Pick<RunningTasks, 'size'>;
   readonly reconciler: Pick<Reconciler, 'isSure' | 'nextDue'>;
   readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;

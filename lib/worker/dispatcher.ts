@@ -10,7 +10,7 @@ import { Discovery } from './claiming/discovery.js';
 import { Isolation } from './claiming/isolation.js';
 import { LateClaims } from './claiming/late-claims.js';
 import { Pauses, readPaused } from './claiming/pauses.js';
-import { Agenda, type HearingLoop, type Loop } from './agenda.js';
+import { Agenda, type HearingLoop, type Loop, type Mode } from './agenda.js';
 import { RouteMap } from './claiming/route-map.js';
 import { SecondStatement } from './claiming/second-statement.js';
 import { Unreadable } from './claiming/unreadable.js';
@@ -23,6 +23,11 @@ import type { DispatcherParts } from './dispatcher-parts.js';
 /**
  * Decides when to claim: one loop, one statement at a time, no timer between a ring, a free slot or an outcome and the
  * statement that answers it. Where that is faster, a second loop sends what the first one leaves.
+ *
+ * ```
+ * claiming ──stopClaiming──▶ draining ──finish──▶ settling ──all recorded, or the deadline──▶ ended
+ *     └────────runOnly──────────▲
+ * ```
  */
 export class Dispatcher implements Loop, HearingLoop {
   readonly #workerId: WorkerId;
@@ -43,8 +48,7 @@ export class Dispatcher implements Loop, HearingLoop {
   readonly #lateClaims: LateClaims;
   #loop: Promise<void> | undefined;
   #secondLoop: Promise<void> | undefined;
-  #finishing = false;
-  #late = false;
+  #mode: Mode = 'claiming';
   /** True after a lost connection: rows held in the table are compared with the attempts that run here. */
   #mustCompare = false;
 
@@ -85,6 +89,10 @@ export class Dispatcher implements Loop, HearingLoop {
     this.#lateClaims = new LateClaims(workerId, parts);
   }
 
+  get mode(): Mode {
+    return this.#mode;
+  }
+
   /** What runs now. */
   get running(): RunningTasks {
     return this.#running;
@@ -99,8 +107,7 @@ export class Dispatcher implements Loop, HearingLoop {
 
   /** Runs an attempt that this worker holds already, and claims no other. */
   runOnly(claimed: ClaimedTask): void {
-    this.#claimer.stop();
-    this.#isolation.stop();
+    this.#mode = 'draining';
     this.#agenda.start();
     this.#loop = this.#run();
     this.#starter.startAll([claimed]);
@@ -146,27 +153,28 @@ export class Dispatcher implements Loop, HearingLoop {
 
   /** From now on nothing new is claimed; what runs goes on and is settled, and what a claim under way brings is given back. */
   stopClaiming(): void {
-    this.#claimer.stop();
+    if (this.#mode === 'claiming') this.#mode = 'draining';
     this.#agenda.stop();
-    this.#isolation.stop();
+    this.#isolation.end();
   }
 
   /** Ends the loop once all outcomes are in the table and late claims are given back, or at the deadline. */
   async finish(deadline: Promise<void>): Promise<void> {
-    this.#finishing = true;
+    this.#mode = 'settling';
     this.#second?.stop();
     this.#parts.signal.set();
     const late = deadline.then(() => {
-      this.#late = true;
+      this.#mode = 'ended';
       this.#backoff.cancel();
       this.#parts.signal.set();
     });
     this.#underWay.firstSent.set();
     await Promise.race([Promise.all([this.#loop, this.#secondLoop]), late]);
+    this.#mode = 'ended';
   }
 
   async #run(): Promise<void> {
-    while (!this.#late && !(this.#finishing && this.#isSettled())) {
+    while (this.#mode !== 'ended' && !(this.#mode === 'settling' && this.#isSettled())) {
       await this.#parts.signal.wait();
       // Handlers that end in the same turn are settled together.
       await nextTurn();
@@ -181,6 +189,10 @@ export class Dispatcher implements Loop, HearingLoop {
     }
   }
 
+  get #isClaiming(): boolean {
+    return this.#mode === 'claiming';
+  }
+
   /** All outcomes are in the table, and late claims are given back. */
   #isSettled(): boolean {
     const unwritten = this.#parts.settler.pending + this.#lateClaims.held.length;
@@ -190,29 +202,27 @@ export class Dispatcher implements Loop, HearingLoop {
   async #cycle(): Promise<void> {
     if (this.#mustCompare) await this.#compareWithTable();
     const { settler, database } = this.#parts;
-    if (this.#claimer.isClaiming && this.#pauses.staleAt < Infinity && (await this.#pauses.refresh()))
+    if (this.#isClaiming && this.#pauses.staleAt < Infinity && (await this.#pauses.refresh()))
       this.#claimer.expectAnything();
-    if (this.#promotion.due && this.#claimer.isClaiming) await this.#promote();
+    if (this.#promotion.due && this.#isClaiming) await this.#promote();
     if (settler.failing > 0) await this.#flushFailures();
-    if (this.#claimer.isClaiming && this.#discovery.hasToDo && this.#discovery.comesFirst)
-      await this.#discover();
+    if (this.#isClaiming && this.#discovery.hasToDo && this.#discovery.comesFirst) await this.#discover();
     const claimed = await this.#claim('first');
     if (this.#lateClaims.held.length > 0) await this.#lateClaims.release();
     if (database.interop) await this.#keepTaskLocks(database.interop);
-    if (!this.#claimer.isClaiming || !this.#discovery.hasToDo) return;
+    if (!this.#isClaiming || !this.#discovery.hasToDo) return;
     if (claimed === 0 || this.#discovery.mayGoOn) await this.#discover();
   }
 
   /** Sends what is left for a second statement while the first is under way. */
   async #runSecond(second: SecondStatement): Promise<void> {
     const { firstSent } = this.#underWay;
-    while (!this.#late && !this.#finishing) {
+    while (this.#mode === 'claiming' || this.#mode === 'draining') {
       await firstSent.wait();
       await nextTurn();
       // Work that does not wait for a statement is left to the first loop.
       const isFirstUnderWay = this.#underWay.has('first');
-      if (!this.#claimer.isClaiming || this.#mustCompare || this.#isolation.active || !isFirstUnderWay)
-        continue;
+      if (!this.#isClaiming || this.#mustCompare || this.#isolation.active || !isFirstUnderWay) continue;
       if (!second.canBeSent()) continue;
       try {
         if ((await this.#claim('second')) > 0) firstSent.set();
@@ -247,7 +257,7 @@ export class Dispatcher implements Loop, HearingLoop {
   #start(claimed: readonly ClaimedTask[]): void {
     const { apart } = this.#parts.database;
     if (apart?.isAny && claimed.length > 0) apart.claimed();
-    if (this.#claimer.isClaiming) this.#starter.startAll(claimed);
+    if (this.#isClaiming) this.#starter.startAll(claimed);
     else this.#lateClaims.add(claimed);
   }
 

@@ -37,6 +37,8 @@ export interface StartedTask {
 
 export interface DispatcherBenchOptions {
   readonly concurrency?: number;
+  /** The one attempt that it runs, instead of claiming. */
+  readonly only?: ClaimedTask;
   readonly order?: WorkerOptions['order'];
   /** Statements that the database wants under way. */
   readonly parallel?: number;
@@ -186,7 +188,8 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     options: workerOptions,
     events,
   });
-  dispatcher.start();
+  if (options.only) dispatcher.runOnly(options.only);
+  else dispatcher.start();
   stops.push(async () => {
     dispatcher.stopClaiming();
     await dispatcher.finish(Promise.resolve());

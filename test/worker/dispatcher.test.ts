@@ -205,7 +205,9 @@ test('a worker that stops settles what still ends, claims nothing, and ends with
   const { dispatcher, statements, started } = startDispatcher();
   (await statements.next()).answer({ claimed: [claimedOf(), claimedOf()] });
   const [first, second] = [await started.next(), await started.next()];
+  expect(dispatcher.mode).toBe('claiming');
   dispatcher.stopClaiming();
+  expect(dispatcher.mode).toBe('draining');
   first.succeed();
   const one = await statements.next();
   expect(one.demand).toBeUndefined();
@@ -213,12 +215,30 @@ test('a worker that stops settles what still ends, claims nothing, and ends with
   second.succeed();
   let finished = false;
   const over = dispatcher.finish(new Promise(() => undefined)).then(() => (finished = true));
+  expect(dispatcher.mode).toBe('settling');
+  // A detached worker is told so in this order.
+  dispatcher.stopClaiming();
+  expect(dispatcher.mode).toBe('settling');
   const two = await statements.next();
   expect(two).toMatchObject({ demand: undefined, completions: [{ id: second.claimed.id }] });
   await settleDown();
   expect(finished).toBe(false);
   two.answer();
   await over;
+  expect(dispatcher.mode).toBe('ended');
+});
+
+test('a worker of one attempt claims no other, whoever rings, and records its outcome', async () => {
+  const { dispatcher, statements, started, ring } = startDispatcher({ only: claimedOf() });
+  expect(dispatcher.mode).toBe('draining');
+  const only = await started.next();
+  ring();
+  await settleDown();
+  expect(statements.left).toBe(0);
+  only.succeed();
+  const one = await statements.next();
+  expect(one).toMatchObject({ demand: undefined, completions: [{ id: only.claimed.id }] });
+  one.answer();
 });
 
 test('at the deadline a worker ends though a statement hangs', async () => {
@@ -226,6 +246,7 @@ test('at the deadline a worker ends though a statement hangs', async () => {
   await statements.next();
   dispatcher.stopClaiming();
   await expect(dispatcher.finish(Promise.resolve())).resolves.toBeUndefined();
+  expect(dispatcher.mode).toBe('ended');
 });
 
 test('with two statements each claims its half of the slots, and together no more than there are', async () => {

@@ -12,7 +12,7 @@ import { type Capacity, type Demand, type Demands, type KnownDemand, nothing } f
 import { FairShares } from './fair-shares.js';
 import type { Isolation } from './isolation.js';
 import type { Pauses } from './pauses.js';
-import type { Agenda } from '../agenda.js';
+import type { Agenda, Loop } from '../agenda.js';
 import type { RouteMap } from './route-map.js';
 import type { Unreadable } from './unreadable.js';
 import { Signal } from '../../timing/signal.js';
@@ -30,6 +30,7 @@ export interface ClaimerParts {
   readonly isolation: Isolation;
   readonly pauses: Pauses;
   readonly agenda: Agenda;
+  readonly loop: Pick<Loop, 'mode'>;
   readonly running: RunningTasks;
   readonly underWay: StatementsUnderWay;
   readonly unreadable: Unreadable;
@@ -56,8 +57,6 @@ const idle: Turn = { claimed: [], outcomes: [], settledOnly: undefined, again: f
 export class Claimer {
   readonly #parts: ClaimerParts;
   readonly #shares: FairShares | undefined;
-  /** False once the worker stops: from then on each turn only records outcomes. */
-  isClaiming = true;
   /** True while there may be more to claim: after a ring, a look, or a claim that found something. */
   #expectsMore = false;
   /** Routes left out of the next claim: their best attempts are locked, and others would have to wait for them. */
@@ -74,11 +73,6 @@ export class Claimer {
   get free(): number {
     const { settler, capacity, isolation, underWay } = this.#parts;
     return isolation.active || !this.#mayClaim() ? 0 : capacity.free(settler.unwritten + underWay.slots);
-  }
-
-  /** From now on each turn only settles. */
-  stop(): void {
-    this.isClaiming = false;
   }
 
   /** There may be something to claim. */
@@ -140,8 +134,8 @@ export class Claimer {
   }
 
   #mayClaim(): boolean {
-    const { liveness, hidden } = this.#parts;
-    return this.isClaiming && liveness.alive && hidden.found === undefined;
+    const { loop, liveness, hidden } = this.#parts;
+    return loop.mode === 'claiming' && liveness.alive && hidden.found === undefined;
   }
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */

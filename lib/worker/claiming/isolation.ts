@@ -13,8 +13,8 @@ export interface IsolationParts {
   readonly liveness: Pick<Liveness, 'exclusively'>;
   readonly served: Pick<ServedRoutes, 'ranges' | 'learn' | 'has' | 'of'>;
   readonly pauses: Pick<Pauses, 'has'>;
-  /** Woken when it is this worker's turn, or no longer. */
-  readonly loop: Pick<Loop, 'wake'>;
+  /** Woken when it is this worker's turn, or no longer. A worker that stops takes none. */
+  readonly loop: Pick<Loop, 'mode' | 'wake'>;
 }
 
 /** Isolated routes that are looked at: one that waits behind so many comes at a later look. */
@@ -34,7 +34,6 @@ export class Isolation {
   active = false;
   #taking = false;
   #requested = false;
-  #stopped = false;
   #routes: readonly RouteDemand[] = [];
   #end: (() => void) | undefined;
   #patience: NodeJS.Timeout | undefined;
@@ -67,17 +66,15 @@ export class Isolation {
     this.#end?.();
   }
 
-  /** The worker stops: it takes no further turn. */
-  stop(): void {
-    this.#stopped = true;
-    this.end();
+  get #mayTake(): boolean {
+    return this.#parts.loop.mode === 'claiming';
   }
 
   /** Looks again when asked meanwhile: the answer under way may be older than what was asked for. */
   async #take(): Promise<void> {
     this.#taking = true;
     try {
-      while (this.#requested && !this.#stopped) {
+      while (this.#requested && this.#mayTake) {
         this.#requested = false;
         // Checked before the turn is taken: a turn taken in vain would be refused to a worker that needs it.
         if (!(await this.#isWanted())) continue;
@@ -104,7 +101,7 @@ export class Isolation {
 
   async #hold(): Promise<void> {
     // The worker that had the turn before may have run the last one: no worker is drained for nothing.
-    if (!(await this.#isWanted()) || this.#stopped) return;
+    if (!(await this.#isWanted()) || !this.#mayTake) return;
     await new Promise<void>((resolve) => {
       this.#end = resolve;
       this.active = true;
