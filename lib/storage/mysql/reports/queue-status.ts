@@ -1,7 +1,6 @@
 import { livenessPrefix } from '../../../coordination/lock-names.js';
 import { readDate } from '../../columns.js';
 import {
-  mergeCounts,
   readBuried,
   readEnded,
   readIndexes,
@@ -17,8 +16,9 @@ import {
   type Rows,
 } from '../../read-status.js';
 import type { StatusRequest } from '../../reports.js';
-import type { StatusReport, UnknownSection } from '../../status-report.js';
-import { findUnserved, servedRoutes } from '../../unserved-routes.js';
+import type { SnapshotHolder, StatusReport, UnknownSection } from '../../status-report.js';
+import { statusOf } from '../../status-sections.js';
+import { servedRoutes } from '../../unserved-routes.js';
 import type { Upkeep } from '../../upkeep.js';
 import { rowsOf } from '../administration/answered.js';
 import { momentOf } from '../administration/moments.js';
@@ -106,37 +106,44 @@ async function readParts(
   const isInnodb = tables.dialect === 'mysql';
   const indexes = isInnodb ? await rowsIn('indexes', sql.indexSizes, ofTable, readIndexes) : undefined;
   const sessions = isInnodb ? await section('oldestSnapshot', () => readSessions(run)) : undefined;
-  const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
-  const seen = { waiting: places?.waiting ?? [], counts, workers: workers ?? [], paused: paused ?? [] };
-  return {
-    table: tables.qualifiedName,
-    at: readDate(basics?.['at']) ?? new Date(),
-    serverVersion: describeServer(String(basics?.['server_version']), tables.dialect),
-    endedSince: since,
-    ...seen,
-    buried: buried ?? null,
-    oldestPending: places?.oldest ?? null,
-    unserved: workers === undefined ? [] : findUnserved(seen, unheard ?? []),
-    unheard: (unheard ?? []).filter(({ active }) => active),
-    lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
-    nextScheduled: next ?? null,
-    running: running?.tasks ?? [],
-    runningTotal: running?.total ?? { count: 0, isCapped: false },
-    size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
-    oldestSnapshot: sessions?.oldest ?? null,
-    seesAllSessions: sessions?.seesAll ?? false,
-    notifyUsage: null,
-  };
+  return statusOf(
+    {
+      table: tables.qualifiedName,
+      at: readDate(basics?.['at']) ?? new Date(),
+      serverVersion: describeServer(String(basics?.['server_version']), tables.dialect),
+      endedSince: since,
+      seesAllSessions: sessions?.seesAll ?? false,
+      notifyUsage: null,
+    },
+    {
+      ...{
+        places,
+        pending,
+        scheduled,
+        next,
+        buried,
+        running,
+        workers,
+        paused,
+        unheard,
+        ended,
+        size,
+        indexes,
+      },
+      snapshot: sessions?.oldest,
+    },
+    false,
+  );
 }
 
 /** Only users with the right `process` see the sessions of others. */
 async function readSessions(
   run: Run,
-): Promise<{ readonly seesAll: boolean; readonly oldest: StatusReport['oldestSnapshot'] }> {
+): Promise<{ readonly seesAll: boolean; readonly oldest: SnapshotHolder | undefined }> {
   try {
-    return { seesAll: true, oldest: readSnapshot(await rowsOf(run, sql.oldestSnapshot)) ?? null };
+    return { seesAll: true, oldest: readSnapshot(await rowsOf(run, sql.oldestSnapshot)) };
   } catch (error) {
-    if (isRefusal(error)) return { seesAll: false, oldest: null };
+    if (isRefusal(error)) return { seesAll: false, oldest: undefined };
     throw error;
   }
 }

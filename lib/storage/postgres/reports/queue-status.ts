@@ -2,7 +2,6 @@ import type { SqlHandle } from '../../sql-handle.js';
 import { livenessPrefix } from '../../../coordination/lock-names.js';
 import { readDate } from '../../columns.js';
 import {
-  mergeCounts,
   readBuried,
   readEnded,
   readIndexes,
@@ -21,7 +20,8 @@ import {
 } from '../../read-status.js';
 import type { StatusRequest } from '../../reports.js';
 import type { StatusReport, UnknownSection } from '../../status-report.js';
-import { findUnserved, servedRoutes } from '../../unserved-routes.js';
+import { statusOf } from '../../status-sections.js';
+import { servedRoutes } from '../../unserved-routes.js';
 import type { Upkeep } from '../../upkeep.js';
 import type { QueueTables } from '../identifiers.js';
 import type { RunTransaction } from '../partitions/short-transaction.js';
@@ -83,32 +83,21 @@ export async function readQueueStatus(
     const size = await ask('size', sql.tableSize, [tables.queue], readSize);
     const indexes = await ask('indexes', sql.indexSizes, [tables.queue], readIndexes);
     const snapshot = await ask('oldestSnapshot', sql.oldestSnapshot, [], readSnapshot);
-    const counts = mergeCounts([pending, scheduled, running?.counts, ended]);
-    const seen = {
-      waiting: places?.waiting ?? [],
-      counts,
-      workers: workers ?? [],
-      paused: paused ?? [],
-    };
-    return {
-      table: tables.qualifiedName,
-      at: readDate(basics?.['at']) ?? new Date(),
-      serverVersion: `PostgreSQL ${String(basics?.['server_version'])}`,
-      endedSince: since,
-      ...seen,
-      buried: buried ?? null,
-      oldestPending: places?.oldest ?? null,
-      unserved: interop || workers === undefined ? [] : findUnserved(seen, unheard ?? []),
-      unheard: (unheard ?? []).filter(({ active }) => active),
-      lagMs: Math.max(0, places?.oldest?.waitingMs ?? 0, -(next?.inMs ?? 0)),
-      nextScheduled: next ?? null,
-      running: running?.tasks ?? [],
-      runningTotal: running?.total ?? { count: 0, isCapped: false },
-      size: size === undefined ? null : { ...size, indexes: indexes ?? [] },
-      oldestSnapshot: snapshot ?? null,
-      seesAllSessions: basics?.['sees_all_sessions'] === true,
-      notifyUsage: Number(basics?.['notify_usage']),
-    };
+    return statusOf(
+      {
+        table: tables.qualifiedName,
+        at: readDate(basics?.['at']) ?? new Date(),
+        serverVersion: `PostgreSQL ${String(basics?.['server_version'])}`,
+        endedSince: since,
+        seesAllSessions: basics?.['sees_all_sessions'] === true,
+        notifyUsage: Number(basics?.['notify_usage']),
+      },
+      {
+        ...{ places, pending, scheduled, next, buried, running, workers, paused, unheard, ended, size },
+        ...{ indexes, snapshot },
+      },
+      interop,
+    );
   });
   const purgeable =
     request.purgeable === false
