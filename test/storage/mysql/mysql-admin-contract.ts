@@ -4,6 +4,7 @@ import { fromMysql2 } from '../../../lib/client/adapters/mysql2.js';
 import type { BulkKind } from '../../../lib/storage/admin.js';
 import { greatestId } from '../../../lib/values/attempt-id.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
+import { until } from '../../support/waiting.js';
 import { ago, useMysqlQueue } from './mysql-queue.js';
 
 /** What operators' changes promise that only shows on these servers: locks, hand-written rows, and what their types hold. */
@@ -255,6 +256,21 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
     );
     const made = answers.flatMap((rows) => (rows ?? []).filter(({ made: isMade }) => isMade));
     expect(made.map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c']);
+  });
+
+  test('declared subscriptions appear together: a publication reaches all of them, or waits for them', async () => {
+    const { subscriptions } = bench.database;
+    const other = await meanwhile(`insert into tasks_subscriber (id, processo) values ('b', 't')`);
+    const declared = subscriptions.declare(['a', 'b'].map((id) => ({ id, topic: 't' })));
+    const onlooker = await meanwhile('rollback; set session transaction isolation level read uncommitted');
+    const unborn = async (): Promise<boolean> => {
+      const [rows] = await onlooker.query(`select id from tasks_subscriber where id = 'a'`);
+      return (rows as unknown[]).length === 1;
+    };
+    await until(unborn, 'the first one is there, and the second one waits');
+    expect(await subscriptions.list()).toEqual([]);
+    await other.rollback();
+    expect(await declared).toEqual(['a', 'b'].map((id) => ({ id, topic: 't', made: true })));
   });
 
   test('a user who may not add a declared subscription is told which right is missing', async () => {

@@ -1,6 +1,6 @@
 import { TarefaError } from '../../../errors.js';
 import type { DeclaredSubscription, SubscriptionRow } from '../../subscriptions.js';
-import type { Run } from '../connections/transactions.js';
+import { inTransaction, type Run } from '../connections/transactions.js';
 import type { QueueTables } from '../identifiers.js';
 import { isRefusal } from '../schema/refusals.js';
 import { declaredSubscriptions, declareSubscription } from '../statements/subscriptions.js';
@@ -35,8 +35,9 @@ export async function declareSubscriptions(
   const known = new Set(present.map(({ id }) => id));
   const missing = declared.filter(({ id, topic }) => topic !== undefined && !known.has(id));
   if (missing.length === 0) return present.map((row) => ({ ...row, made: false }));
-  const made = await insertRows(run, subscriptions, missing).catch((error: unknown) =>
-    explain(error, run, subscriptions, missing),
+  // A publication that is delivered meanwhile reaches all of them or, so that they are waited for, none.
+  const made = await inTransaction(run, () => insertRows(run, subscriptions, missing)).catch(
+    (error: unknown) => explain(error, run, subscriptions, missing),
   );
   // Another process may have made some of them first.
   const rows = await readRows(run, subscriptions, declared);
@@ -53,7 +54,7 @@ async function readRows(
   return rows.map((row) => ({ id: String(row['id']), topic: String(row['processo']) }));
 }
 
-/** One by one, each committed: the answer to several does not say which of them were there. */
+/** One by one: the answer to several does not say which of them were there. */
 async function insertRows(
   run: Run,
   subscriptions: string,
