@@ -93,7 +93,6 @@ async function openPostgresSchema(
     verify: (client, done) => void prepareConnection(client, done),
   });
   opened.on('error', () => undefined);
-  opened.on('connect', (client) => client.on('error', () => undefined));
   const pool = new OwnPool(opened, { patienceMs: lookPatienceMs });
   const close = async (): Promise<void> => {
     await pool.end();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { ControlConnection } from '../../../lib/storage/mysql/connections/control-connection.js';
@@ -6,6 +7,7 @@ import { loadMysql2 } from '../../../lib/storage/mysql/connections/mysql-package
 import { SessionLocks } from '../../../lib/storage/mysql/connections/mysql-session-locks.js';
 import { OwnPool, type OwnPoolParts } from '../../../lib/storage/mysql/connections/own-pool.js';
 import { openConnections } from '../../../lib/storage/mysql/connections/queue-connections.js';
+import { streamOf } from '../../../lib/storage/mysql/connections/stream-of.js';
 import { TransactionConnection } from '../../../lib/storage/mysql/mysql-transaction-connection.js';
 import { startProxy } from '../../support/database-proxy.js';
 import { holdTimers } from '../../support/held-timers.js';
@@ -87,6 +89,20 @@ test('a refused connection fails nobody while others are open: who waits gets th
   } finally {
     await pool.close();
     await database.pool.query(`drop user ${user}@'%'`);
+  }
+});
+
+test('what the server has ended since it came back is not lent again', async () => {
+  const pool = await open();
+  try {
+    const lent = await pool.take();
+    const closed = once(streamOf(lent.raw), 'close');
+    lent.release();
+    await database.pool.query(`kill ${lent.raw.threadId}`);
+    await closed;
+    expect((await pool.query('select 1 as one')).rows).toEqual([{ one: '1' }]);
+  } finally {
+    await pool.close();
   }
 });
 

@@ -6,15 +6,16 @@ import { afterEach, expect, test } from 'vitest';
 import { isAtWork } from '../../../lib/storage/postgres/connections/is-at-work.js';
 import { OwnPool, type OwnPoolOptions } from '../../../lib/storage/postgres/connections/own-pool.js';
 import { useDatabase } from '../../support/database.js';
+import { holdTimers } from '../../support/held-timers.js';
 import { deferred, until } from '../../support/waiting.js';
 
 const role = `limited_${randomBytes(6).toString('hex')}`;
 const database = await useDatabase();
 await database.pool.query(`create role ${role} login password 'secret'`);
-const opened: Pool[] = [];
+const opened: OwnPool[] = [];
 
 afterEach(async () => {
-  for (const pool of opened.splice(0)) if (!pool.ending) await pool.end();
+  for (const own of opened.splice(0)) if (!own.ending) await own.end();
 });
 
 /** A pool of at most five connections, of which the server allows so many. */
@@ -29,8 +30,9 @@ async function open(
   const address = { host, port: Number(port), database: pathname.slice(1) };
   const pool = new Pool({ ...address, user: role, password: 'secret', max: 5 });
   pool.on('error', () => undefined);
-  opened.push(pool);
-  return { own: new OwnPool(pool, options), pool };
+  const own = new OwnPool(pool, options);
+  opened.push(own);
+  return { own, pool };
 }
 
 async function backends(): Promise<number> {
@@ -152,4 +154,55 @@ test('a backend that is idle is not at work; where the server has no connection 
   await database.pool.query(`alter role ${role} connection limit 1`);
   expect(await look()).toBe(true);
   client.release();
+});
+
+test('what comes back last is lent first, without the pool, which gets it when nobody asks for a second', async () => {
+  const { own, pool } = await open(5);
+  const timers = holdTimers((ms) => ms === 1_000);
+  const [first, second] = await Promise.all([own.connect(), own.connect()]);
+  first.release();
+  second.release();
+  expect(await own.connect()).toBe(second);
+  second.release();
+  expect(timers.waiting).toBe(1);
+  expect(pool.idleCount).toBe(0);
+  timers.ringFirst();
+  expect(pool.idleCount).toBe(2);
+  expect(await own.connect()).toBe(second);
+  second.release();
+});
+
+test('what the server has ended since it came back is not lent again', async () => {
+  const { own, pool } = await open(5);
+  const client = await own.connect();
+  const pid = await pidOf(client);
+  client.release();
+  const ended = once(pool, 'error');
+  await database.pool.query('select pg_terminate_backend($1)', [pid]);
+  await ended;
+  const { rows } = await own.query('select pg_backend_pid() as pid');
+  expect(rows).toEqual([{ pid: expect.any(Number) }]);
+  expect(rows[0]?.['pid']).not.toBe(pid);
+  expect(own.count).toBe(1);
+});
+
+test('what is renewed, or too old, is not lent again, whether it was at hand or lent', async () => {
+  const timers = holdTimers((ms) => ms === 61_000);
+  const { own } = await open(5, { maxAgeMs: 61_000 });
+  const current = async (): Promise<unknown> => (await own.query('select pg_backend_pid() as pid')).rows[0];
+  const grow = (): void => {
+    while (timers.waiting > 0) timers.ringFirst();
+  };
+  for (const retire of [() => own.renew(), grow]) {
+    const before = await current();
+    expect(await current()).toEqual(before);
+    retire();
+    const after = await current();
+    expect(after).not.toEqual(before);
+    const lent = await own.connect();
+    expect({ pid: await pidOf(lent) }).toEqual(after);
+    own.renew();
+    lent.release();
+    expect(await current()).not.toEqual(after);
+  }
 });

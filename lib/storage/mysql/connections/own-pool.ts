@@ -112,7 +112,8 @@ export class OwnPool {
     this.#line = new ConnectionLine({
       max,
       open: () => this.#open(),
-      keep: (connection) => connection.release(),
+      keep: (connection) => (this.#current.has(connection) ? connection.release() : connection.destroy()),
+      isUsable: (connection) => this.#current.has(connection),
       shared: (error, others) => {
         if (!isSaid) warn?.(sharedText(messageOf(error), others));
         isSaid = true;
@@ -121,10 +122,16 @@ export class OwnPool {
     this.#pool.on('connection', (connection) => {
       isSaid = false;
       this.#current.add(connection);
-      if (maxAgeMs !== undefined) setTimeout(() => this.#current.delete(connection), maxAgeMs).unref();
+      const retire = (): void => {
+        this.#current.delete(connection);
+        this.#line.drop(connection);
+      };
+      streamOf(connection).once('close', retire);
+      if (maxAgeMs !== undefined) setTimeout(retire, maxAgeMs).unref();
       connection.on('error', () => undefined);
       // Sent before whatever the connection was opened for. Should it fail, a connection with other settings is worth none.
       this.#send(connection, settings).catch((error: Error) => {
+        retire();
         // The driver's own way to end it would leave waiting for ever what was sent behind.
         streamOf(connection).destroy(error);
       });
@@ -180,7 +187,7 @@ export class OwnPool {
     const raw = await this.#line.take(mostMs);
     const destroy = (): void => {
       raw.destroy();
-      this.#line.back(raw, true);
+      this.#line.gone(raw);
     };
     return {
       raw,
@@ -193,14 +200,12 @@ export class OwnPool {
           destroy();
           return;
         }
-        if (!this.#current.has(raw)) return destroy();
-        raw.release();
-        this.#line.back(raw, false);
+        this.#line.back(raw);
       },
       destroy,
       forget: (reason) => {
         if (isReadOnlyError(reason)) this.#suspect();
-        this.#line.back(raw, true);
+        this.#line.gone(raw);
       },
     };
   }
@@ -208,6 +213,7 @@ export class OwnPool {
   /** From now on only new connections are lent: those that are open may be to a server that another one has replaced. */
   renew(): void {
     this.#current = new WeakSet();
+    this.#line.tidy();
   }
 
   /** Closes all connections. Idempotent. */

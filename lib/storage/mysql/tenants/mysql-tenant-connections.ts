@@ -62,6 +62,7 @@ export class MysqlTenantConnections implements TenantConnections {
       max: limits.maxConnectionsPerTenant,
       open: async () => this.#takeIdle() ?? (await this.#connect()),
       keep: (connection) => this.#keep(connection),
+      isUsable: (connection) => this.#open.has(connection),
       isFinal: isRefusedLogin,
     });
   }
@@ -81,13 +82,12 @@ export class MysqlTenantConnections implements TenantConnections {
       statements: this.#statements,
       reset: this.#reset,
       back: () => {
-        this.#keep(connection);
-        this.#line.back(connection, false);
+        this.#line.back(connection);
         ended(lent);
       },
       cut: (isAtWork) => {
         if (isAtWork) this.#kill(connection);
-        this.#line.back(connection, true);
+        this.#line.gone(connection);
         ended(lent);
       },
     });
@@ -179,6 +179,7 @@ export class MysqlTenantConnections implements TenantConnections {
   #closed(connection: Connection): void {
     this.#forgetIdle(connection);
     this.#open.delete(connection);
+    this.#line.drop(connection);
     if (this.#open.size === 0) this.#empty?.();
   }
 

@@ -56,6 +56,8 @@ export interface OwnPoolOptions extends Pick<LineParts<PoolClient>, 'isFinal' | 
   readonly watch?: SessionWatch | undefined;
   /** Told that its server only reads, so another one may have taken its place. Default: {@link OwnPool.renew}. */
   readonly refused?: (() => void) | undefined;
+  /** How old a connection may become. Default: what the pool says. */
+  readonly maxAgeMs?: number | undefined;
 }
 
 /** A pool of `pg` of the library's own, whose connections are lent to whoever waits longest: see {@link ConnectionLine}. */
@@ -66,18 +68,29 @@ export class OwnPool implements Lender {
   readonly #patienceMs: number;
   readonly #refused: () => void;
   /** Connections that were opened since {@link renew} was asked for last, and whose session is as it was. */
-  #current = new WeakSet<PoolClient>();
+  #current = new WeakSet<Client>();
+  /** Gives a connection back to the pool, which sets its `release()` anew whenever it lends it. */
+  readonly #release = new WeakMap<PoolClient, (isGone: boolean) => void>();
 
   constructor(pool: Pool, options: OwnPoolOptions = {}) {
     this.#pool = pool;
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
-    const { watch, refused = () => this.renew() } = options;
+    const { watch, maxAgeMs, refused = () => this.renew() } = options;
     this.#refused = refused;
     pool.on('connect', (client) => {
       this.#current.add(client);
+      const retire = (): boolean => {
+        this.#current.delete(client);
+        return this.line.drop(client);
+      };
+      // As the pool does for those that it has itself; of others whoever uses them is told.
+      client.on('error', (error) => {
+        if (retire()) pool.emit('error', error, client);
+      });
+      if (maxAgeMs !== undefined) setTimeout(retire, maxAgeMs).unref();
       if (!watch) return;
       const left = (words: string): void => {
-        this.#current.delete(client);
+        retire();
         watch.left?.(words);
       };
       watchSession(client, { ...watch, left: watch.left && left });
@@ -85,7 +98,8 @@ export class OwnPool implements Lender {
     this.line = new ConnectionLine({
       max: pool.options.max,
       open: this.#open,
-      keep: (client) => client.release(),
+      keep: (client) => this.#release.get(client)?.(!this.#current.has(client)),
+      isUsable: (client) => this.#current.has(client),
       isFinal: options.isFinal,
       shared: options.shared,
     });
@@ -123,6 +137,7 @@ export class OwnPool implements Lender {
   /** From now on only new connections are lent: those that are open may be to a server that another one has replaced. */
   renew(): void {
     this.#current = new WeakSet();
+    this.line.tidy();
   }
 
   /** Closes those that are idle, and the others as they come back; resolves when none is left. */
@@ -131,19 +146,17 @@ export class OwnPool implements Lender {
     return this.#pool.end();
   }
 
-  /** The pool sets \`release()\` anew whenever it lends a connection. */
   readonly #open = async (): Promise<PoolClient> => {
     const client = await this.#pool.connect();
     if (!this.#current.has(client)) {
       client.release(true);
       return this.#open();
     }
-    const release = client.release.bind(client);
+    this.#release.set(client, client.release.bind(client));
     client.release = (error) => {
       if (error && isReadOnlyError(error)) this.#refused();
-      const isGone = Boolean(error) || !this.#current.has(client);
-      release(isGone ? (error ?? true) : error);
-      this.line.back(client, isGone);
+      if (error) this.#current.delete(client);
+      this.line.back(client);
     };
     return client;
   };

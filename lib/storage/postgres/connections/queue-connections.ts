@@ -121,7 +121,7 @@ export function openConnections(
       events,
       renew,
       // The looks of a worker find out by themselves, every few seconds.
-      ...(!options.worker && { maxLifetimeSeconds: mostAgeSeconds }),
+      maxAgeMs: options.worker ? undefined : mostAgeMs,
     });
   const pool = open('pool', options.poolSize);
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
@@ -204,7 +204,7 @@ const idleMs = 30_000;
  * How old a connection of a pool may become in a process without a worker. A server that another one has replaced goes on answering
  * whoever only reads.
  */
-const mostAgeSeconds = 60;
+const mostAgeMs = 60_000;
 
 interface PoolRequest {
   readonly max: number;
@@ -212,8 +212,8 @@ interface PoolRequest {
   /** Of every new connection. */
   readonly settings: () => string;
   readonly events: QueueEvents;
-  /** Default: what the connection's configuration says. */
-  readonly maxLifetimeSeconds?: number;
+  /** How old a connection may become; undefined for what its configuration says. */
+  readonly maxAgeMs: number | undefined;
   /** Told that one of its connections fell silent, or is to a server that only reads: so may be others, of other pools as well. */
   readonly renew: () => void;
 }
@@ -221,7 +221,7 @@ interface PoolRequest {
 /** Opening a connection has a limit, waiting for a free one has none. */
 function openPool(
   config: ClientConfig,
-  { max, reach, settings, events, renew, maxLifetimeSeconds }: PoolRequest,
+  { max, reach, settings, events, renew, maxAgeMs }: PoolRequest,
 ): OwnPool {
   class PoolConnection extends Client {
     constructor() {
@@ -232,7 +232,6 @@ function openPool(
     ...config,
     max,
     idleTimeoutMillis: idleMs,
-    ...(maxLifetimeSeconds !== undefined && { maxLifetimeSeconds }),
     connectionTimeoutMillis: 0,
     Client: PoolConnection,
   });
@@ -241,7 +240,6 @@ function openPool(
   pool.on('connect', (client) => {
     said.lost = false;
     said.shared = false;
-    client.on('error', () => undefined);
     if (reach !== 'direct') return;
     // Sent before whatever the connection was opened for; should it fail, that fails as well.
     void client.query(settings()).catch(() => undefined);
@@ -268,5 +266,5 @@ function openPool(
     reach === 'direct'
       ? { silent: renew, left, isAtWork: (client) => isAtWork(config, processIdOf(client)) }
       : { silent: renew };
-  return new OwnPool(pool, { shared, watch, refused: renew });
+  return new OwnPool(pool, { shared, watch, refused: renew, maxAgeMs });
 }

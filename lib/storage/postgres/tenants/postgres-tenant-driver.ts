@@ -48,7 +48,6 @@ export class PostgresTenantDriver implements TenantDriver {
       max: maxConnectionsPerTenant,
       idleTimeoutMillis: idleMs,
     });
-    pool.on('connect', (client) => client.on('error', () => undefined));
     // A server that goes takes the idle ones along; others are opened when they are needed.
     pool.on('error', () => undefined);
     return new PostgresTenantConnections(
