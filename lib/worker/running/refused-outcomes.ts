@@ -17,26 +17,29 @@ export interface RefusedKind<T> {
   readonly written: (one: T) => void;
 }
 
-export interface RefusedOutcomesParts {
-  readonly database: Pick<QueueDatabase, 'attempts'>;
-  readonly events: QueueEvents;
-  /** Set when something is to be written again. */
-  readonly signal: Signal;
-}
-
 /** Rows that another session has locked are tried again after this time. */
 const lockedRetryMs = 250;
 
 /** Finds out why a statement did not write an outcome, and has it tried again when that may help. */
 export class RefusedOutcomes {
   readonly #workerId: WorkerId;
-  readonly #parts: RefusedOutcomesParts;
+  readonly #database: Pick<QueueDatabase, 'attempts'>;
+  readonly #events: QueueEvents;
+  /** Set when something is to be written again. */
+  readonly #signal: Signal;
   /** Attempts whose outcome waits to be tried again. */
   readonly deferredIds = new Set<string>();
 
-  constructor(workerId: WorkerId, parts: RefusedOutcomesParts) {
+  constructor(
+    workerId: WorkerId,
+    database: Pick<QueueDatabase, 'attempts'>,
+    events: QueueEvents,
+    signal: Signal,
+  ) {
     this.#workerId = workerId;
-    this.#parts = parts;
+    this.#database = database;
+    this.#events = events;
+    this.#signal = signal;
   }
 
   /** Tries them again after a while. */
@@ -45,7 +48,7 @@ export class RefusedOutcomes {
     setTimeout(() => {
       for (const { claimed } of some) this.deferredIds.delete(claimed.id);
       retry(some);
-      this.#parts.signal.set();
+      this.#signal.set();
     }, delayMs);
   }
 
@@ -55,7 +58,7 @@ export class RefusedOutcomes {
     let held: ReadonlySet<string>;
     try {
       const ids = refused.map(({ claimed }) => claimed.id);
-      const standing = await this.#parts.database.attempts.standing(this.#workerId, ids);
+      const standing = await this.#database.attempts.standing(this.#workerId, ids);
       held = new Set(standing.filter(({ completed }) => !completed).map(claimKey));
     } catch (error) {
       kind.retry(refused);
@@ -66,13 +69,14 @@ export class RefusedOutcomes {
     if (locked.length > 0) this.defer(locked, lockedRetryMs, kind.retry);
   }
 
-  /** Written already by a statement whose answer was lost, or given to another worker. */
-  async #explain<T extends Outcome>(one: T, { writtenAs, written }: RefusedKind<T>): Promise<void> {
-    const outcome = await this.#parts.database.attempts
+  /** Written already by a statement whose answer was lost, or given to another worker. While nobody can say, it is tried again. */
+  async #explain<T extends Outcome>(one: T, { retry, writtenAs, written }: RefusedKind<T>): Promise<void> {
+    const outcome = await this.#database.attempts
       .readOutcome(this.#workerId, one.claimed)
       .catch(() => undefined);
-    if (outcome === writtenAs) written(one);
-    else if (outcome !== undefined) this.#parts.events.emit('task.lost', { task: reference(one.claimed) });
+    if (outcome === undefined) this.defer([one], lockedRetryMs, retry);
+    else if (outcome === writtenAs) written(one);
+    else this.#events.emit('task.lost', { task: reference(one.claimed) });
   }
 }
 

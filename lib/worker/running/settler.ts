@@ -80,7 +80,7 @@ export class Settler {
   constructor(workerId: WorkerId, parts: SettlerParts) {
     this.#workerId = workerId;
     this.#parts = parts;
-    this.#refused = new RefusedOutcomes(workerId, parts);
+    this.#refused = new RefusedOutcomes(workerId, parts.database, parts.events, parts.signal);
   }
 
   /** Outcomes that are not in the table yet. */

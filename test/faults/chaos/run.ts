@@ -50,9 +50,10 @@ export async function runChaos(options: ChaosOptions, hooks: RunHooks): Promise<
     stage.producer.start(options.rate);
     const telling = setInterval(() => {
       const hit = schedule.strikes.filter((strike) => strike.hit !== undefined).length;
-      const missing = schedule.missing.length;
+      const { missing } = schedule;
+      const few = missing.length > 0 && missing.length <= 3 ? ` (${missing.join(', ')})` : '';
       say(
-        `${Math.round((performance.now() - started) / 1_000)} s: ${hit} hits, ${missing} kinds missing some, backlog ${stage.backlog}; ${schedule.underWay.join(', ')}`,
+        `${Math.round((performance.now() - started) / 1_000)} s: ${hit} hits, ${missing.length} kinds missing some${few}, backlog ${stage.backlog}; ${schedule.underWay.join(', ')}`,
       );
     }, 10_000);
     try {

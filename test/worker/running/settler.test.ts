@@ -74,6 +74,20 @@ test.each([
   expect(told).toEqual([[event, one.id]]);
 });
 
+test('while nobody can say why a completion was refused, it is tried again, and told as lost once that is known', async () => {
+  const { settler, attempts, told } = bench();
+  const one = claimedOf();
+  attempts.readOutcome.mockRejectedValueOnce(new Error('the connection was cut'));
+  settler.complete(one, nothingReturned);
+  await settler.settled(settler.take(9), { settledOnly: [] });
+  await settleDown();
+  expect([settler.pending, settler.knows(one.id), told]).toEqual([1, true, []]);
+  await vi.runAllTimersAsync();
+  await settler.settled(settler.take(9), { settledOnly: [] });
+  await settleDown();
+  expect([settler.pending, told]).toEqual([0, [['task.lost', one.id]]]);
+});
+
 test('a success is counted once, when the table has it', async () => {
   const { settler, counted } = bench();
   const one = claimedOf();
