@@ -44,13 +44,13 @@ export class ChildApplication {
     const { database, options, redact } = core;
     this.#core = core;
     this.#assembly = assembly;
-    this.runner = new ChildRunner({
+    this.runner = new ChildRunner(
       database,
       registry,
-      surroundings: surroundingsOf(core),
+      surroundingsOf(core),
       tell,
-      propertiesOf: errorProperties(options.errorProperties, new Redaction(redact)),
-    });
+      errorProperties(options.errorProperties, new Redaction(redact)),
+    );
     const handlers = kinds.flatMap((kind) => registry.isolated(kind).map(({ serves }) => serves));
     this.ready = { type: 'ready', handlers, stoppedJobs: stopJobs(app) };
   }

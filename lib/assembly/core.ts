@@ -118,12 +118,7 @@ export async function assembleCore(
       client,
       schemas,
       declared: new DeclaredSubscriptions({ database, events }),
-      schedules: new DeclaredSchedules({
-        database,
-        events,
-        rules: { maxPayloadBytes, schemas },
-        ring: changed,
-      }),
+      schedules: new DeclaredSchedules(database, events, { maxPayloadBytes, schemas }, changed),
       tenants,
       redact,
       history,

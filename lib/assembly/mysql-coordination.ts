@@ -74,7 +74,7 @@ export class MysqlCoordination {
     if (this.#lease !== undefined) return this.makeLease();
     const use = sessions.use(sessionKey, namedConfig(config, 'session'));
     this.#uses.push(use);
-    return new SessionLiveness({ use, workers, qualifiedTable: tables().qualifiedName, graceMs });
+    return new SessionLiveness(use, workers, tables().qualifiedName, graceMs);
   }
 
   /** For a worker whose session does not show that it lives. */
@@ -82,7 +82,7 @@ export class MysqlCoordination {
     const { config, tables, graceMs, dialect } = this.#parts;
     const { workers, queue } = tables();
     const thread = leaseThread({ config: namedConfig(config, 'lease'), workers, queue, dialect });
-    return new LeaseLiveness({ thread, workers: this.#parts.workers(), graceMs, guard });
+    return new LeaseLiveness(thread, this.#parts.workers(), graceMs, guard);
   }
 
   /** What to tell once of a worker that cannot be woken. */
@@ -119,10 +119,10 @@ export class MysqlCoordination {
       return sleeper;
     };
     const isTrusted = this.#lease === undefined;
-    return new MysqlBell({
-      sleeper: listens && isTrusted ? sleep : undefined,
-      wake: async (most) => (isTrusted ? waker.wake(most) : 0),
-      notices: () => workers().notices(),
-    });
+    return new MysqlBell(
+      listens && isTrusted ? sleep : undefined,
+      async (most) => (isTrusted ? waker.wake(most) : 0),
+      () => workers().notices(),
+    );
   }
 }

@@ -16,7 +16,7 @@ export async function openStorage(opening: StorageOpening): Promise<OpenedStorag
     events.emit('warning', {
       message: `rings of this process are lost, so that workers find its tasks when they poll: ${errorText(error)}`,
     });
-  const remoteBell = new RemoteBell({ carrier: await carrierOf(options.bell, queue), queue, lost });
+  const remoteBell = new RemoteBell(await carrierOf(options.bell, queue), queue, lost);
   onClose(() => closing.step(() => remoteBell.close(), closingReserves.sessions));
   const storage: OpenedStorage = await openDatabase({ ...opening, remoteBell });
   return storage;

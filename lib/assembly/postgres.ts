@@ -52,12 +52,12 @@ export async function openPostgres(
   refuseInteropThroughPooler(options, routing);
   const connections = openConnections(options, routing, sessionsOf(group), events);
   const { pool, spare, control, sockets } = connections;
-  const bell = new PostgresBell({
-    send: connections.notify,
-    use: connections.canListen ? connections.sessionUse() : undefined,
-    channel: options.queue,
-    qualifiedTable: () => schema.tables.qualifiedName,
-  });
+  const bell = new PostgresBell(
+    connections.notify,
+    connections.canListen ? connections.sessionUse() : undefined,
+    options.queue,
+    () => schema.tables.qualifiedName,
+  );
   const database = new PostgresDatabase({
     pool,
     inserts: connections.inserts,
@@ -148,12 +148,7 @@ export class PostgresStorage implements OpenedStorage {
     const { graceMs } = options.recoveryTiming;
     const { tables } = this.schema;
     if (routing.session === undefined && options.worker) return this.#lease();
-    return new SessionLiveness({
-      use: sessionUse(),
-      workers,
-      qualifiedTable: tables.qualifiedName,
-      graceMs,
-    });
+    return new SessionLiveness(sessionUse(), workers, tables.qualifiedName, graceMs);
   }
 
   detachedLiveness(guard: ProcessGuard): Liveness {
@@ -170,12 +165,12 @@ export class PostgresStorage implements OpenedStorage {
       application_name,
       types: undefined,
     };
-    return new LeaseLiveness({
-      thread: leaseThread({ config, workers, queue }),
-      workers: this.database.workers,
-      graceMs: options.recoveryTiming.graceMs,
+    return new LeaseLiveness(
+      leaseThread({ config, workers, queue }),
+      this.database.workers,
+      options.recoveryTiming.graceMs,
       guard,
-    });
+    );
   }
 
   async tenantDriver(options: ResolvedTenantOptions): Promise<TenantDriver> {

@@ -49,7 +49,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     const { name, core, assembly } = parts;
     this.#routines = new RoutinesScheduler(parts.scheduler, core.events, name);
     const isRunning = (): boolean => assembly.worker.state === 'running';
-    this.#checks = new StartChecks({ name, events: core.events, isRunning });
+    this.#checks = new StartChecks(name, core.events, isRunning);
   }
 
   async onApplicationBootstrap(): Promise<void> {

@@ -14,12 +14,6 @@ export interface ServerBasis {
   readonly events: QueueEvents;
 }
 
-interface DueLookParts extends Pick<ServerBasis, 'reports' | 'events'> {
-  readonly everyMs: number;
-  /** Told each time that some tasks are due. */
-  readonly due: () => void;
-}
-
 /**
  * Makes this process the server of nsj-queue-lib's client-server mode. Answers how it stops being that.
  *
@@ -41,7 +35,7 @@ export async function openServer(
       message: `the server of the client-server mode listens on ${host}, and its wire has neither authentication nor encryption: let only workers reach its ports`,
     });
   }
-  const look = new DueLook({ reports, everyMs: checkIntervalMs, due: () => server.wake(), events });
+  const look = new DueLook(reports, events, checkIntervalMs, () => server.wake());
   return async () => {
     // Its workers need not wait for what the database may be slow to answer.
     const looked = look.stop();
@@ -143,14 +137,26 @@ class OwnWorkers {
 
 /** Looks for due tasks again and again: those that plain SQL inserted, for which nobody rings. */
 class DueLook {
-  readonly #parts: DueLookParts;
+  readonly #reports: ServerBasis['reports'];
+  readonly #events: ServerBasis['events'];
+  readonly #everyMs: number;
+  /** Told each time that some tasks are due. */
+  readonly #due: () => void;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void>;
   #isStopped = false;
   #isFailing = false;
 
-  constructor(parts: DueLookParts) {
-    this.#parts = parts;
+  constructor(
+    reports: ServerBasis['reports'],
+    events: ServerBasis['events'],
+    everyMs: number,
+    due: () => void,
+  ) {
+    this.#reports = reports;
+    this.#events = events;
+    this.#everyMs = everyMs;
+    this.#due = due;
     this.#looking = this.#look();
   }
 
@@ -161,15 +167,14 @@ class DueLook {
   }
 
   async #look(): Promise<void> {
-    const { reports, everyMs, due, events } = this.#parts;
     try {
-      if ((await reports.waitingRoutes()).length > 0) due();
-      if (this.#isFailing) events.emit('notice', { message: 'the server looks for due tasks again' });
+      if ((await this.#reports.waitingRoutes()).length > 0) this.#due();
+      if (this.#isFailing) this.#events.emit('notice', { message: 'the server looks for due tasks again' });
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing && !this.#isStopped) {
-        events.emit('warning', {
-          message: `the server cannot look for due tasks, and tries again every ${everyMs} ms: ${errorText(error)}`,
+        this.#events.emit('warning', {
+          message: `the server cannot look for due tasks, and tries again every ${this.#everyMs} ms: ${errorText(error)}`,
         });
       }
       this.#isFailing = true;
@@ -177,6 +182,6 @@ class DueLook {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
       this.#looking = this.#look();
-    }, everyMs);
+    }, this.#everyMs);
   }
 }

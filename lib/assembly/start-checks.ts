@@ -1,15 +1,6 @@
 import type { QueueEvents } from '../events.js';
 import { unprovidedClasses } from '../subscribers/decorated-classes.js';
 
-/** What {@link StartChecks} work with. */
-export interface StartChecksParts {
-  /** Name of the queue. */
-  readonly name: string;
-  readonly events: QueueEvents;
-  /** False once the worker has stopped, or before it has started. */
-  readonly isRunning: () => boolean;
-}
-
 /**
  * After the start `main.ts` may still call `enableShutdownHooks()`, and a second application of the process provide its
  * own classes.
@@ -23,12 +14,18 @@ const shutdownSignals = ['SIGTERM', 'SIGINT'] as const;
  * were decorated. Tests start applications without either on purpose, so nothing is said where `NODE_ENV` is `test`.
  */
 export class StartChecks {
-  readonly #parts: StartChecksParts;
+  /** Name of the queue. */
+  readonly #name: string;
+  readonly #events: QueueEvents;
+  /** False once the worker has stopped, or before it has started. */
+  readonly #isRunning: () => boolean;
   #timer: NodeJS.Timeout | undefined;
   #hasCheckedClasses = false;
 
-  constructor(parts: StartChecksParts) {
-    this.#parts = parts;
+  constructor(name: string, events: QueueEvents, isRunning: () => boolean) {
+    this.#name = name;
+    this.#events = events;
+    this.#isRunning = isRunning;
   }
 
   /** At the start of the application, and again at that of a worker which starts later. */
@@ -43,9 +40,8 @@ export class StartChecks {
   }
 
   #check(): void {
-    const { name, events, isRunning } = this.#parts;
-    if (isRunning() && shutdownSignals.every((signal) => process.listenerCount(signal) === 0)) {
-      events.emit('warning', {
+    if (this.#isRunning() && shutdownSignals.every((signal) => process.listenerCount(signal) === 0)) {
+      this.#events.emit('warning', {
         message:
           `nobody in this process listens to SIGTERM or SIGINT: when it is told to end, the tasks that run are cut off and ` +
           `tried again later. Call app.enableShutdownHooks() in main.ts, so that the worker finishes them first`,
@@ -53,9 +49,9 @@ export class StartChecks {
     }
     if (this.#hasCheckedClasses) return;
     this.#hasCheckedClasses = true;
-    const classes = unprovidedClasses(name);
+    const classes = unprovidedClasses(this.#name);
     if (classes.length > 0) {
-      events.emit('warning', {
+      this.#events.emit('warning', {
         message:
           `no module of this application provides ${classes.join(', ')}, whose decorated methods are never called: add ` +
           `what is missing to the providers of a module, or do not import it here`,

@@ -127,7 +127,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
         running,
         events,
       });
-      const loop = new LoopMonitor(workerId, { dispatcher, capacity, options, events });
+      const loop = new LoopMonitor(workerId, dispatcher, capacity, options, events);
       return { dispatcher, executor, halt, standstill, loop };
     };
   const unserved = new UnservedWatch(database, events, options);

@@ -29,19 +29,15 @@ export interface BellCarrier {
   connect(use: BellConnectionUse): Promise<BellConnection>;
 }
 
-export interface KeptConnectionParts {
-  readonly carrier: BellCarrier;
-  readonly received: (text: string) => void;
-  /** Told, once it listens, whether it hears. */
-  readonly changed: HearingChanged;
-}
-
 /**
  * The one connection of a bell. It is made when it is first needed. Where this process listens it is made again after each loss, else
  * when there is something to send again.
  */
 export class KeptConnection {
-  readonly #parts: KeptConnectionParts;
+  readonly #carrier: BellCarrier;
+  readonly #received: (text: string) => void;
+  /** Told, once it listens, whether it hears. */
+  readonly #changed: HearingChanged;
   readonly #backoff = new Backoff({ firstMs: 200, mostMs: 5_000 });
   #connection: BellConnection | undefined;
   /** Why there is none: what failed last. */
@@ -55,9 +51,11 @@ export class KeptConnection {
   #listens = false;
   #isClosed = false;
 
-  constructor(parts: KeptConnectionParts) {
-    this.#parts = parts;
-    this.#failure = new Error(`there is no connection to ${parts.carrier.name}`);
+  constructor(carrier: BellCarrier, received: (text: string) => void, changed: HearingChanged) {
+    this.#carrier = carrier;
+    this.#received = received;
+    this.#changed = changed;
+    this.#failure = new Error(`there is no connection to ${carrier.name}`);
   }
 
   /** Rejects where the text is lost. */
@@ -109,15 +107,15 @@ export class KeptConnection {
     this.#tried = this.#connect(end).catch((error: unknown) => end.abort(error));
     await ended;
     this.#connection = undefined;
-    const { carrier, changed } = this.#parts;
-    this.#failure = new Error(`the connection to ${carrier.name} was lost: ${textOf(end.signal.reason)}`);
-    if (this.#listens && !this.#isClosed) changed(this.#failure);
+    this.#failure = new Error(
+      `the connection to ${this.#carrier.name} was lost: ${textOf(end.signal.reason)}`,
+    );
+    if (this.#listens && !this.#isClosed) this.#changed(this.#failure);
   }
 
   async #connect(end: AbortController): Promise<void> {
-    const { carrier, received } = this.#parts;
-    const use = { received, gone: (error: unknown) => end.abort(error), signal: end.signal };
-    const connection = await this.#inTime(end, carrier.connect(use));
+    const use = { received: this.#received, gone: (error: unknown) => end.abort(error), signal: end.signal };
+    const connection = await this.#inTime(end, this.#carrier.connect(use));
     if (end.signal.aborted) return;
     this.#connection = connection;
     if (this.#listens) await this.#ask(end, connection);
@@ -128,7 +126,7 @@ export class KeptConnection {
       await this.#inTime(end, connection.listen());
       if (end.signal.aborted) return;
       this.#backoff.reset();
-      this.#parts.changed(undefined);
+      this.#changed(undefined);
     } catch (error) {
       end.abort(error);
     }
@@ -136,7 +134,7 @@ export class KeptConnection {
 
   /** Rejects when the connection is gone; what takes longer ends it. */
   async #inTime<T>(end: AbortController, work: Promise<T>): Promise<T> {
-    const { timeoutMs } = this.#parts.carrier;
+    const { timeoutMs } = this.#carrier;
     const timer = setTimeout(
       () => end.abort(new Error(`it did not answer within ${timeoutMs} ms`)),
       timeoutMs,

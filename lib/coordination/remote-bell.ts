@@ -5,14 +5,6 @@ import { heardRing, isOrder, type Ring, type RingRequest } from './ring.js';
 import { Ringer } from './ringer.js';
 import type { HearingChanged } from './session.js';
 
-export interface RemoteBellParts {
-  readonly carrier: BellCarrier;
-  /** What tells queues apart, once it is known: the same in all processes of one. */
-  readonly queue: () => string;
-  /** Told once in a row, where nothing is listened to, that rings are lost: who listens is told by that. */
-  readonly lost: (error: unknown) => void;
-}
-
 interface Listener<Topic extends BellTopic> {
   readonly heard: (message: HeardMessages[Topic]) => void;
   readonly changed: HearingChanged;
@@ -36,14 +28,18 @@ export class RemoteBell implements Bell {
   #isLosing = false;
   #isClosed = false;
 
-  constructor({ carrier, queue, lost }: RemoteBellParts) {
+  /**
+   * @param queue what tells queues apart, once it is known: the same in all processes of one
+   * @param lost told once in a row, where nothing is listened to, that rings are lost: who listens is told by that
+   */
+  constructor(carrier: BellCarrier, queue: () => string, lost: (error: unknown) => void) {
     this.#queue = queue;
     this.#lost = lost;
-    this.#connection = new KeptConnection({
+    this.#connection = new KeptConnection(
       carrier,
-      received: (text) => this.#received(text),
-      changed: (refusal) => this.#changed(refusal),
-    });
+      (text) => this.#received(text),
+      (refusal) => this.#changed(refusal),
+    );
   }
 
   async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {

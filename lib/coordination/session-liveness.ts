@@ -6,33 +6,37 @@ import { livenessPrefix, routineKey } from './lock-names.js';
 import type { Liveness, LivenessWatcher, Routine } from './liveness.js';
 import type { Session, SessionUse } from './session.js';
 
-export interface SessionLivenessParts {
-  readonly use: SessionUse;
-  /** Not asked by the session, which may have no right to the tables. */
-  readonly workers: Pick<WorkerRegistry, 'revive' | 'findMissing'>;
-  /** Schema-qualified table: part of every lock's key, so that queues never meet. */
-  readonly qualifiedTable: string;
-  /**
-   * No worker is called lost this soon after the server's start, or after this session came back: others may still be
-   * reconnecting.
-   */
-  readonly graceMs: number;
-}
-
 /**
  * {@link Liveness} by a lock of a session with the database: no timer renews it, so a blocked event loop loses nothing,
  * and the server frees it the moment the connection of a killed process closes.
  */
 export class SessionLiveness implements Liveness {
   readonly connection = 'session';
-  readonly #parts: SessionLivenessParts;
+  readonly #use: SessionUse;
+  /** Not asked by the session, which may have no right to the tables. */
+  readonly #workers: Pick<WorkerRegistry, 'revive' | 'findMissing'>;
+  /** Schema-qualified table: part of every lock's key, so that queues never meet. */
+  readonly #qualifiedTable: string;
+  /**
+   * No worker is called lost this soon after the server's start, or after this session came back: others may still be
+   * reconnecting.
+   */
+  readonly #graceMs: number;
   #session: Session | undefined;
   #workerId: WorkerId = '';
   #alive = false;
   #stopWatching: (() => void) | undefined;
 
-  constructor(parts: SessionLivenessParts) {
-    this.#parts = parts;
+  constructor(
+    use: SessionUse,
+    workers: Pick<WorkerRegistry, 'revive' | 'findMissing'>,
+    qualifiedTable: string,
+    graceMs: number,
+  ) {
+    this.#use = use;
+    this.#workers = workers;
+    this.#qualifiedTable = qualifiedTable;
+    this.#graceMs = graceMs;
   }
 
   /** Asked of the session each time: one of MySQL is not up any more once the process has stood still for too long. */
@@ -45,24 +49,23 @@ export class SessionLiveness implements Liveness {
   }
 
   async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean> {
-    const { use, workers } = this.#parts;
-    const session = await use.open();
+    const session = await this.#use.open();
     this.#session = session;
     this.#workerId = workerId;
     if (!(await session.hold(this.#key))) {
       this.#session = undefined;
-      await use.close();
+      await this.#use.close();
       return false;
     }
     // A look between the registration and the lock has noted it as missing; before the first claim that must go.
-    await workers.revive(workerId);
+    await this.#workers.revive(workerId);
     await this.#refuseElsewhere();
     this.#alive = true;
     this.#stopWatching = session.watch({
       lost: (error) => watcher.lost(error),
       restored: () => {
         // Should it fail, the worker's death is noticed all the same, a minute later.
-        void workers.revive(workerId).catch(() => undefined);
+        void this.#workers.revive(workerId).catch(() => undefined);
         watcher.restored();
       },
     });
@@ -70,7 +73,7 @@ export class SessionLiveness implements Liveness {
   }
 
   async exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {
-    const key = routineKey(this.#parts.qualifiedTable, routine);
+    const key = routineKey(this.#qualifiedTable, routine);
     const session = this.#session;
     if (!session?.up || !(await session.tryLock(key))) return undefined;
     try {
@@ -82,9 +85,13 @@ export class SessionLiveness implements Liveness {
 
   async findMissing(others: readonly WorkerId[], ring?: CarriedRing): Promise<MissingWorkers | undefined> {
     const session = this.#session;
-    const { graceMs, workers } = this.#parts;
-    if (!session?.up || session.steadyMs < graceMs) return undefined;
-    const found = await workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
+    if (!session?.up || session.steadyMs < this.#graceMs) return undefined;
+    const found = await this.#workers.findMissing({
+      looker: this.#workerId,
+      others,
+      graceMs: this.#graceMs,
+      ring,
+    });
     if (!found?.missing.includes(this.#workerId)) return found;
     // Such as after a failover that has cut no connection. Whoever sees no lock of its own sees none of the others.
     session.leave(
@@ -100,13 +107,13 @@ export class SessionLiveness implements Liveness {
     if (!session) return;
     this.#session = undefined;
     await session.unlock(this.#key);
-    await this.#parts.use.close();
+    await this.#use.close();
   }
 
   /** Its lock would be seen by nobody, and its tasks taken for those of a lost worker. */
   async #refuseElsewhere(): Promise<void> {
     const look = { looker: this.#workerId, others: [], graceMs: 0 };
-    const found = await this.#parts.workers.findMissing(look);
+    const found = await this.#workers.findMissing(look);
     if (!found?.missing.includes(this.#workerId)) return;
     throw new TarefaError(
       'OPTIONS_INVALID',
@@ -117,6 +124,6 @@ export class SessionLiveness implements Liveness {
   }
 
   get #key(): string {
-    return livenessPrefix(this.#parts.qualifiedTable) + this.#workerId;
+    return livenessPrefix(this.#qualifiedTable) + this.#workerId;
   }
 }

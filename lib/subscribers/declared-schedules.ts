@@ -10,21 +10,25 @@ import type { FoundHandler, FoundRecurring } from './subscriber.explorer.js';
 /** A schedule before its next time is known. */
 type Definition = Pick<ScheduleValues, 'id' | 'rule' | 'task'>;
 
-export interface DeclaredSchedulesParts {
-  readonly database: Pick<QueueDatabase, 'schedules'>;
-  readonly events: QueueEvents;
-  readonly rules: { readonly maxPayloadBytes: number; readonly schemas: Pick<TopicSchemas, 'check'> };
-  /** Tells workers that schedules have changed. */
-  readonly ring: () => Promise<void>;
-}
-
 /** The schedules that methods of this application declare, and their rows. */
 export class DeclaredSchedules {
-  readonly #parts: DeclaredSchedulesParts;
+  readonly #database: Pick<QueueDatabase, 'schedules'>;
+  readonly #events: QueueEvents;
+  readonly #rules: { readonly maxPayloadBytes: number; readonly schemas: Pick<TopicSchemas, 'check'> };
+  /** Tells workers that schedules have changed. */
+  readonly #ring: () => Promise<void>;
   #all: readonly Definition[] = [];
 
-  constructor(parts: DeclaredSchedulesParts) {
-    this.#parts = parts;
+  constructor(
+    database: Pick<QueueDatabase, 'schedules'>,
+    events: QueueEvents,
+    rules: { readonly maxPayloadBytes: number; readonly schemas: Pick<TopicSchemas, 'check'> },
+    ring: () => Promise<void>,
+  ) {
+    this.#database = database;
+    this.#events = events;
+    this.#rules = rules;
+    this.#ring = ring;
   }
 
   get ids(): readonly string[] {
@@ -70,22 +74,21 @@ export class DeclaredSchedules {
 
   /** Answers ids of rows that code did not write. */
   async #declare(): Promise<readonly string[]> {
-    const { database, events, ring } = this.#parts;
     if (this.#all.length === 0) return [];
-    const nowMs = await database.schedules.clock();
+    const nowMs = await this.#database.schedules.clock();
     const values = this.#all.map((definition): ScheduleValues => {
       const nextMs = recurrence(definition.rule)(nowMs);
       return { ...definition, nextAt: nextMs === undefined ? null : new Date(nextMs) };
     });
-    const { written, foreign } = await database.schedules.declare(values);
+    const { written, foreign } = await this.#database.schedules.declare(values);
     if (written.length > 0) {
-      events.emit('notice', {
+      this.#events.emit('notice', {
         message: `scheduled ${written
           .map((id) => `'${id}'`)
           .toSorted()
           .join(', ')}`,
       });
-      await ring();
+      await this.#ring();
     }
     return foreign;
   }
@@ -101,7 +104,7 @@ export class DeclaredSchedules {
     }
     try {
       const given = readScheduleFields(metadata.options, ['task', 'queue']);
-      const { maxPayloadBytes, schemas } = this.#parts.rules;
+      const { maxPayloadBytes, schemas } = this.#rules;
       const task = readRecurringTask({ ...(given.task ?? {}), topic }, maxPayloadBytes);
       await schemas.check(task.topic, task.payload);
       return { id: readScheduleId(metadata.id), rule: readRule(given), task };

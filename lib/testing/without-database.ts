@@ -99,7 +99,7 @@ function makeCore(options: ResolvedOptions, events: QueueEvents): QueueBasis {
     client: new QueueClient(refusing<SqlHandle>('a statement'), { table, maxPayloadBytes }, runtime),
     schemas,
     declared: new DeclaredSubscriptions({ database, events }),
-    schedules: new DeclaredSchedules({ database, events, rules, ring }),
+    schedules: new DeclaredSchedules(database, events, rules, ring),
     tenants: new TenantDatabases(() => needsDatabase('the database of a tenant')),
     testAccess: () => database.access,
     close: async () => undefined,

@@ -47,17 +47,11 @@ export interface HearingLoop {
   hears(isHearing: boolean): void;
 }
 
-export interface AgendaParts {
-  readonly loop: Omit<Loop, 'mode'>;
-  readonly running: Pick<RunningTasks, 'size'>;
-  readonly reconciler: Pick<Reconciler, 'isSure' | 'nextDue'>;
-  readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;
-  readonly options: {
-    /** How often to look without being told; 0 never. */
-    readonly pollIntervalMs: number;
-    /** How often while something was found lately, where polls alone find what users' transactions insert. */
-    readonly busyPollMs?: number | undefined;
-  };
+export interface AgendaOptions {
+  /** How often to look without being told; 0 never. */
+  readonly pollIntervalMs: number;
+  /** How often while something was found lately, where polls alone find what users' transactions insert. */
+  readonly busyPollMs?: number | undefined;
 }
 
 /** After its last task a worker looks again, for commits whose ring came too early. */
@@ -69,7 +63,11 @@ const lockedAgainMs = 1_000;
 
 /** The timers of a worker, for everything that no ring announces. None is set unless `start` was called. */
 export class Agenda {
-  readonly #parts: AgendaParts;
+  readonly #loop: Omit<Loop, 'mode'>;
+  readonly #running: Pick<RunningTasks, 'size'>;
+  readonly #reconciler: Pick<Reconciler, 'isSure' | 'nextDue'>;
+  readonly #halt: Pick<HaltOrder, 'ask' | 'obey'>;
+  readonly #pollIntervalMs: number;
   readonly #due: Alarm;
   readonly #claim: Alarm;
   #poll: NodeJS.Timeout | undefined;
@@ -80,13 +78,21 @@ export class Agenda {
   #started = false;
   #pollMs: number;
 
-  constructor(parts: AgendaParts) {
-    this.#parts = parts;
-    const { loop, options } = parts;
+  constructor(
+    loop: Omit<Loop, 'mode'>,
+    running: Pick<RunningTasks, 'size'>,
+    reconciler: Pick<Reconciler, 'isSure' | 'nextDue'>,
+    halt: Pick<HaltOrder, 'ask' | 'obey'>,
+    { pollIntervalMs: idleMs, busyPollMs: busyMs }: AgendaOptions,
+  ) {
+    this.#loop = loop;
+    this.#running = running;
+    this.#reconciler = reconciler;
+    this.#halt = halt;
+    this.#pollIntervalMs = idleMs;
     this.#due = new Alarm(() => loop.look());
     this.#claim = new Alarm(() => loop.wake());
-    this.#pollMs = options.pollIntervalMs;
-    const { busyPollMs: busyMs, pollIntervalMs: idleMs } = options;
+    this.#pollMs = idleMs;
     // Who never polls does so while it hears nothing, at the pace of that.
     this.#pace = busyMs === undefined || idleMs === 0 ? undefined : new PollPace({ busyMs, idleMs });
   }
@@ -99,8 +105,8 @@ export class Agenda {
 
   /** While rings do not come, polls have to come more often. */
   hears(isHearing: boolean): void {
-    const { pollIntervalMs } = this.#parts.options;
-    this.#pollMs = isHearing ? pollIntervalMs : Math.min(pollIntervalMs || unheardPollMs, unheardPollMs);
+    const idleMs = this.#pollIntervalMs;
+    this.#pollMs = isHearing ? idleMs : Math.min(idleMs || unheardPollMs, unheardPollMs);
     clearTimeout(this.#poll);
     this.#poll = undefined;
     if (this.#started) this.start();
@@ -139,7 +145,7 @@ export class Agenda {
     this.#pace?.found();
     this.#clearLookAgain();
     if (this.#started)
-      this.#lookAgain = lookAgainMs.map((delay) => setTimeout(() => this.#parts.loop.wake(), delay));
+      this.#lookAgain = lookAgainMs.map((delay) => setTimeout(() => this.#loop.wake(), delay));
   }
 
   #pollLater(): void {
@@ -153,22 +159,21 @@ export class Agenda {
   /** An idle worker asks by one statement whether there is anything to do; a full look takes several. */
   async #onPoll(): Promise<void> {
     this.#polledAt = performance.now();
-    const { loop, running, reconciler, halt } = this.#parts;
-    if (running.size > 0 || !reconciler.isSure) {
+    if (this.#running.size > 0 || !this.#reconciler.isSure) {
       // Of frequent polls only some compare.
-      if (this.#pace && this.#polledAt - this.#comparedAt < this.#pollMs) return loop.look();
+      if (this.#pace && this.#polledAt - this.#comparedAt < this.#pollMs) return this.#loop.look();
       this.#comparedAt = this.#polledAt;
-      halt.ask();
-      return loop.compare();
+      this.#halt.ask();
+      return this.#loop.compare();
     }
     // A comparison meets the same error of the database, and reports it.
-    const next = await reconciler.nextDue().catch(() => loop.compare());
-    if (next?.halted) return halt.obey();
-    if (next && next.halted === undefined) halt.ask();
-    if (next?.holding) return loop.reconcile();
+    const next = await this.#reconciler.nextDue().catch(() => this.#loop.compare());
+    if (next?.halted) return this.#halt.obey();
+    if (next && next.halted === undefined) this.#halt.ask();
+    if (next?.holding) return this.#loop.reconcile();
     if (next?.inMs === undefined) return;
     if (next.inMs > 0) this.lookIn(next.inMs);
-    else loop.compare();
+    else this.#loop.compare();
   }
 
   #clearLookAgain(): void {

@@ -59,18 +59,18 @@ export class Dispatcher implements Loop, HearingLoop {
     const warn = (message: string): void => events.emit('warning', { message });
     const claims = database.claimsOf(workerId, { concurrency: options.concurrency, warn });
     const map = new RouteMap(served);
-    const demands = new Demands({ ...parts, map, order: options.order });
+    const demands = new Demands(served, parts.capacity, map, options.order);
     const running = this.#running;
 
     this.#underWay = new StatementsUnderWay(options.concurrency, claims.parallel);
     this.#second = claims.parallel > 1 ? new SecondStatement(claims, this.#underWay.firstSent) : undefined;
     this.#reconciler = new Reconciler(workerId, parts);
-    this.#promotion = new Promotion(parts);
-    this.#agenda = new Agenda({ ...parts, loop: this, running, reconciler: this.#reconciler });
+    this.#promotion = new Promotion(database, parts.bell, events, options);
+    this.#agenda = new Agenda(this, running, this.#reconciler, parts.halt, options);
     const shared = { ...parts, loop: this, claims, map, demands, running, agenda: this.#agenda };
     this.#pauses = new Pauses(parts.holds ?? (() => readPaused(database)), this.#agenda);
     this.#isolation = new Isolation({ ...shared, pauses: this.#pauses });
-    const unreadable = new Unreadable(shared);
+    const unreadable = new Unreadable(database, claims, events, this);
     this.#claimer = new Claimer({
       ...shared,
       isolation: this.#isolation,
@@ -86,7 +86,7 @@ export class Dispatcher implements Loop, HearingLoop {
       unreadable,
     });
     this.#starter = new TaskStarter({ ...shared, claimer: this.#claimer });
-    this.#lateClaims = new LateClaims(workerId, parts);
+    this.#lateClaims = new LateClaims(workerId, database, parts.bell, events, parts.signal);
   }
 
   get mode(): Mode {

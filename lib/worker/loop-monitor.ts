@@ -6,13 +6,6 @@ import type { Dispatcher } from './dispatcher.js';
 import { HandlerContext } from './running/handler-context.js';
 import type { RunningTask } from './running/running-tasks.js';
 
-export interface LoopMonitorParts {
-  readonly dispatcher: Pick<Dispatcher, 'running' | 'wake'>;
-  readonly capacity: Pick<Capacity, 'isPaused'>;
-  readonly options: Pick<WorkerOptions, 'maxLoopDelayMs' | 'pauseWhileBlocked'>;
-  readonly events: QueueEvents;
-}
-
 /** Between two looks at the clock. */
 const tickMs = 50;
 /** Between two events: a handler that blocks with each of its tasks would fill the log. */
@@ -24,20 +17,32 @@ const quietMs = 10_000;
  */
 export class LoopMonitor {
   readonly #workerId: WorkerId;
-  readonly #parts: LoopMonitorParts;
+  readonly #dispatcher: Pick<Dispatcher, 'running' | 'wake'>;
+  readonly #capacity: Pick<Capacity, 'isPaused'>;
+  readonly #options: Pick<WorkerOptions, 'maxLoopDelayMs' | 'pauseWhileBlocked'>;
+  readonly #events: QueueEvents;
   #timer: NodeJS.Timeout | undefined;
   #lastAt = 0;
   #toldAt = -Infinity;
 
-  constructor(workerId: WorkerId, parts: LoopMonitorParts) {
+  constructor(
+    workerId: WorkerId,
+    dispatcher: Pick<Dispatcher, 'running' | 'wake'>,
+    capacity: Pick<Capacity, 'isPaused'>,
+    options: Pick<WorkerOptions, 'maxLoopDelayMs' | 'pauseWhileBlocked'>,
+    events: QueueEvents,
+  ) {
     this.#workerId = workerId;
-    this.#parts = parts;
+    this.#dispatcher = dispatcher;
+    this.#capacity = capacity;
+    this.#options = options;
+    this.#events = events;
   }
 
   start(): void {
-    if (this.#parts.options.maxLoopDelayMs === 0) return;
+    if (this.#options.maxLoopDelayMs === 0) return;
     this.#lastAt = performance.now();
-    this.#parts.dispatcher.running.takeEnded();
+    this.#dispatcher.running.takeEnded();
     this.#timer = setInterval(() => this.#tick(), tickMs).unref();
   }
 
@@ -46,18 +51,17 @@ export class LoopMonitor {
   }
 
   #tick(): void {
-    const { capacity, dispatcher, options } = this.#parts;
     const now = performance.now();
-    const ended = dispatcher.running.takeEnded();
+    const ended = this.#dispatcher.running.takeEnded();
     const blockedMs = now - this.#lastAt - tickMs;
     this.#lastAt = now;
-    const isBlocked = blockedMs > options.maxLoopDelayMs;
+    const isBlocked = blockedMs > this.#options.maxLoopDelayMs;
     if (isBlocked && now - this.#toldAt >= quietMs) {
-      this.#tell(blockedMs, [...ended, ...dispatcher.running.all()], now);
+      this.#tell(blockedMs, [...ended, ...this.#dispatcher.running.all()], now);
     }
-    const wasPaused = capacity.isPaused;
-    capacity.isPaused = isBlocked && options.pauseWhileBlocked;
-    if (wasPaused && !capacity.isPaused) dispatcher.wake();
+    const wasPaused = this.#capacity.isPaused;
+    this.#capacity.isPaused = isBlocked && this.#options.pauseWhileBlocked;
+    if (wasPaused && !this.#capacity.isPaused) this.#dispatcher.wake();
   }
 
   /** Without a handler that runs here something else of the process has blocked it, such as its start. */
@@ -66,7 +70,7 @@ export class LoopMonitor {
     if (inline.length === 0) return;
     this.#toldAt = now;
     const tasks = inline.map(({ claimed }) => reference(claimed));
-    this.#parts.events.emit('loop.blocked', {
+    this.#events.emit('loop.blocked', {
       workerId: this.#workerId,
       blockedMs: Math.round(blockedMs),
       tasks,

@@ -4,13 +4,6 @@ import type { PromoteResult } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
-export interface PromotionParts {
-  readonly database: Pick<QueueDatabase, 'attempts'>;
-  readonly bell: Pick<Bell, 'ring'>;
-  readonly events: QueueEvents;
-  readonly options: Pick<WorkerOptions, 'scheduledTimer'>;
-}
-
 /** What a promotion leaves to do. */
 export interface Promoted extends Pick<PromoteResult, 'earliestMs' | 'isolated' | 'nextDueInMs'> {
   /** True when more may be due. */
@@ -25,12 +18,23 @@ const pageSize = 1_000;
  * looks for attempts that are to be run alone.
  */
 export class Promotion {
-  readonly #parts: PromotionParts;
+  readonly #database: Pick<QueueDatabase, 'attempts'>;
+  readonly #bell: Pick<Bell, 'ring'>;
+  readonly #events: QueueEvents;
+  readonly #options: Pick<WorkerOptions, 'scheduledTimer'>;
   /** True when something may be due. */
   due = false;
 
-  constructor(parts: PromotionParts) {
-    this.#parts = parts;
+  constructor(
+    database: Pick<QueueDatabase, 'attempts'>,
+    bell: Pick<Bell, 'ring'>,
+    events: QueueEvents,
+    options: Pick<WorkerOptions, 'scheduledTimer'>,
+  ) {
+    this.#database = database;
+    this.#bell = bell;
+    this.#events = events;
+    this.#options = options;
   }
 
   request(): void {
@@ -39,18 +43,18 @@ export class Promotion {
 
   async run(): Promise<Promoted> {
     this.due = false;
-    const { database, bell, events, options } = this.#parts;
-    const { promoted, earliestMs, nextDueInMs, isolated } = await database.attempts
-      .promote(options.scheduledTimer ? pageSize : 0)
+    const { promoted, earliestMs, nextDueInMs, isolated } = await this.#database.attempts
+      .promote(this.#options.scheduledTimer ? pageSize : 0)
       .catch((error: unknown) => {
         this.due = true;
         throw error;
       });
     if (promoted > 0) {
-      events.emit('tasks.promoted', { count: promoted });
-      void bell.ring('tasks', { later: isolated, dueMs: earliestMs ?? 0 });
+      this.#events.emit('tasks.promoted', { count: promoted });
+      void this.#bell.ring('tasks', { later: isolated, dueMs: earliestMs ?? 0 });
     }
-    if (!options.scheduledTimer) return { earliestMs, isolated, nextDueInMs: undefined, isFullPage: false };
+    if (!this.#options.scheduledTimer)
+      return { earliestMs, isolated, nextDueInMs: undefined, isFullPage: false };
     return { earliestMs, isolated, nextDueInMs, isFullPage: promoted === pageSize };
   }
 }

@@ -27,7 +27,7 @@ function watch(pauseWhileBlocked = false) {
   const wake = vi.fn<() => void>();
   const options = { concurrency: 3, maxLoopDelayMs: 200, pauseWhileBlocked };
   const capacity = new Capacity({ of: () => ({ limit: undefined }) as never }, options);
-  const monitor = new LoopMonitor('7', { dispatcher: { running, wake }, capacity, options, events });
+  const monitor = new LoopMonitor('7', { running, wake }, capacity, options, events);
   monitor.start();
   const begin = (topic: string) => {
     const task = running.begin(claimedOf(`t:${topic}`));

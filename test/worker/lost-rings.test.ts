@@ -83,13 +83,7 @@ const hanging = `select from pg_stat_activity
 function agendaWith(options: { readonly pollIntervalMs: number; readonly busyPollMs?: number }): Agenda {
   const loop = { wake: nothing, look: nothing, compare: nothing, reconcile: nothing };
   const nextDue = (): Promise<never> => Promise.reject(new Error('nobody asks'));
-  return new Agenda({
-    loop,
-    running: { size: 1 },
-    reconciler: { isSure: true, nextDue },
-    halt: { ask: nothing, obey: nothing },
-    options,
-  });
+  return new Agenda(loop, { size: 1 }, { isSure: true, nextDue }, { ask: nothing, obey: nothing }, options);
 }
 
 function nothing(): void {}

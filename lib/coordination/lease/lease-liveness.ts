@@ -5,16 +5,6 @@ import type { LeaseThread, ProcessGuard } from '../lease-protocol.js';
 import type { Liveness, LivenessWatcher, Routine } from '../liveness.js';
 import { Lease } from './lease.js';
 
-export interface LeaseLivenessParts {
-  /** Renews the lease, whatever the event loop does. */
-  readonly thread: LeaseThread;
-  readonly workers: Pick<WorkerRegistry, 'renewLease' | 'findMissing' | 'runAlone'>;
-  /** No worker is called lost this soon after the server's start, or after a loss of this worker's own. */
-  readonly graceMs: number;
-  /** Of a detached worker, the lease of which lasts longer. Default: it is an ordinary one. */
-  readonly guard?: ProcessGuard | undefined;
-}
-
 /** A lease is renewed so often while it lasts. */
 const renewals = 4;
 
@@ -24,13 +14,27 @@ const renewals = 4;
  */
 export class LeaseLiveness implements Liveness {
   readonly connection = 'lease';
-  readonly #parts: LeaseLivenessParts;
+  /** Renews the lease, whatever the event loop does. */
+  readonly #thread: LeaseThread;
+  readonly #workers: Pick<WorkerRegistry, 'renewLease' | 'findMissing' | 'runAlone'>;
+  /** No worker is called lost this soon after the server's start, or after a loss of this worker's own. */
+  readonly #graceMs: number;
+  /** Of a detached worker, the lease of which lasts longer. Default: it is an ordinary one. */
+  readonly #guard: ProcessGuard | undefined;
   #workerId: WorkerId = '';
   #restoredAt = -Infinity;
   #lease: Lease | undefined;
 
-  constructor(parts: LeaseLivenessParts) {
-    this.#parts = parts;
+  constructor(
+    thread: LeaseThread,
+    workers: Pick<WorkerRegistry, 'renewLease' | 'findMissing' | 'runAlone'>,
+    graceMs: number,
+    guard?: ProcessGuard,
+  ) {
+    this.#thread = thread;
+    this.#workers = workers;
+    this.#graceMs = graceMs;
+    this.#guard = guard;
   }
 
   get alive(): boolean {
@@ -42,10 +46,9 @@ export class LeaseLiveness implements Liveness {
   }
 
   async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean> {
-    const { workers, thread, guard } = this.#parts;
-    const forMs = guard ? longestLeaseMs : leaseMs;
+    const forMs = this.#guard ? longestLeaseMs : leaseMs;
     const sentAt = process.hrtime.bigint();
-    await workers.renewLease(workerId, forMs);
+    await this.#workers.renewLease(workerId, forMs);
     this.#workerId = workerId;
     const lost = (error: unknown): void => watcher.lost(error);
     const restored = (): void => {
@@ -53,19 +56,31 @@ export class LeaseLiveness implements Liveness {
       watcher.restored();
     };
     const renewMs = forMs / renewals;
-    this.#lease = new Lease({ thread, workerId, renewMs, leaseMs: forMs, guard, lost, restored });
+    this.#lease = new Lease({
+      thread: this.#thread,
+      workerId,
+      renewMs,
+      leaseMs: forMs,
+      guard: this.#guard,
+      lost,
+      restored,
+    });
     this.#lease.start(sentAt);
     return true;
   }
 
   exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined> {
-    return this.#parts.workers.runAlone(routine, work);
+    return this.#workers.runAlone(routine, work);
   }
 
   async findMissing(others: readonly WorkerId[], ring?: CarriedRing): Promise<MissingWorkers | undefined> {
-    const { graceMs, workers } = this.#parts;
-    if (!this.alive || performance.now() - this.#restoredAt < graceMs) return undefined;
-    const found = await workers.findMissing({ looker: this.#workerId, others, graceMs, ring });
+    if (!this.alive || performance.now() - this.#restoredAt < this.#graceMs) return undefined;
+    const found = await this.#workers.findMissing({
+      looker: this.#workerId,
+      others,
+      graceMs: this.#graceMs,
+      ring,
+    });
     // Whoever does not see its own lease, as after a failover, does not see those of the others.
     return found?.missing.includes(this.#workerId) ? undefined : found;
   }

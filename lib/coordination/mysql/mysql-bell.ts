@@ -9,15 +9,6 @@ export interface WakeableSession {
   stop(): Promise<void>;
 }
 
-export interface MysqlBellParts {
-  /** Undefined where no session of this process can be woken. */
-  readonly sleeper: ((woken: () => void, changed: HearingChanged) => WakeableSession) | undefined;
-  /** Wakes that many sleeping sessions of other processes, if there are so many; answers how many they were. */
-  readonly wake: (most: number) => Promise<number>;
-  /** What else one may have been woken for. */
-  readonly notices: () => Promise<Notices>;
-}
-
 /** A ring for tasks wakes so many others: that is enough for a start, and those find the rest while they work. */
 const mostWoken = 8;
 /** The time that one waking is worth: a producer at full speed must not keep the server busy with them. */
@@ -31,7 +22,10 @@ type Listeners = { readonly [Topic in BellTopic]: Set<(message: HeardMessages[To
  * looks for lost workers are not heard by others at all: these are for polls to find.
  */
 export class MysqlBell implements Bell {
-  readonly #parts: MysqlBellParts;
+  /** Undefined where no session of this process can be woken. */
+  readonly #openSleeper: ((woken: () => void, changed: HearingChanged) => WakeableSession) | undefined;
+  /** Wakes that many sleeping sessions of other processes, if there are so many; answers how many they were. */
+  readonly #wake: (most: number) => Promise<number>;
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
   readonly #board: NoticeBoard;
   /** Told whether this process can be woken. */
@@ -44,15 +38,21 @@ export class MysqlBell implements Bell {
   #waking: Promise<void> | undefined;
   #mayWakeAt = -Infinity;
 
-  constructor(parts: MysqlBellParts) {
-    this.#parts = parts;
-    this.#board = new NoticeBoard(parts.notices, (ring) => this.#tell('tasks', ring));
+  /** @param notices what else one may have been woken for */
+  constructor(
+    openSleeper: ((woken: () => void, changed: HearingChanged) => WakeableSession) | undefined,
+    wake: (most: number) => Promise<number>,
+    notices: () => Promise<Notices>,
+  ) {
+    this.#openSleeper = openSleeper;
+    this.#wake = wake;
+    this.#board = new NoticeBoard(notices, (ring) => this.#tell('tasks', ring));
   }
 
   readonly tellsOthers = false;
 
   get canListen(): boolean {
-    return this.#parts.sleeper !== undefined;
+    return this.#openSleeper !== undefined;
   }
 
   async ring<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): Promise<void> {
@@ -101,7 +101,7 @@ export class MysqlBell implements Bell {
 
   async #fallAsleep(): Promise<void> {
     if (this.#sleeper) return;
-    this.#sleeper = this.#parts.sleeper?.(
+    this.#sleeper = this.#openSleeper?.(
       () => this.#woken(),
       (refusal) => this.#changed(refusal),
     );
@@ -135,7 +135,7 @@ export class MysqlBell implements Bell {
       const most = this.#most;
       this.#most = 0;
       // A ring that is lost delays a task until the next poll.
-      const woken = await this.#parts.wake(most).catch(() => 0);
+      const woken = await this.#wake(most).catch(() => 0);
       this.#mayWakeAt = performance.now() + woken * msPerWaking;
     }
   }

@@ -4,32 +4,36 @@ import { Ringer } from '../ringer.js';
 import type { HearingChanged, Session, SessionUse } from '../session.js';
 import { endsChannel, looksChannel, waitsChannel } from './channels.js';
 
-export interface PostgresBellParts {
-  /** Sends a notification by whatever connection is free. */
-  readonly send: (channel: string, message: RingMessage) => Promise<void>;
-  /** Undefined where no session can listen. */
-  readonly use: SessionUse | undefined;
-  /** Channel of the tasks: programs in other languages ring there as well. */
-  readonly channel: string;
-  /** Schema-qualified table, once it is known: the other channels are named after it. */
-  readonly qualifiedTable: () => string;
-}
-
 /** {@link Bell} of NOTIFY, heard by one PostgreSQL session. */
 export class PostgresBell implements Bell {
   /** Rings for tasks. */
   readonly ringer: Ringer;
-  readonly #parts: PostgresBellParts;
+  /** Sends a notification by whatever connection is free. */
+  readonly #send: (channel: string, message: RingMessage) => Promise<void>;
+  /** Undefined where no session can listen. */
+  readonly #use: SessionUse | undefined;
+  /** Channel of the tasks: programs in other languages ring there as well. */
+  readonly #channel: string;
+  /** Schema-qualified table, once it is known: the other channels are named after it. */
+  readonly #qualifiedTable: () => string;
   #listeners = 0;
   #session: Promise<Session> | undefined;
 
-  constructor(parts: PostgresBellParts) {
-    this.#parts = parts;
-    this.ringer = new Ringer((ring) => parts.send(parts.channel, messageOf(ring)));
+  constructor(
+    send: (channel: string, message: RingMessage) => Promise<void>,
+    use: SessionUse | undefined,
+    channel: string,
+    qualifiedTable: () => string,
+  ) {
+    this.#send = send;
+    this.#use = use;
+    this.#channel = channel;
+    this.#qualifiedTable = qualifiedTable;
+    this.ringer = new Ringer((ring) => send(channel, messageOf(ring)));
   }
 
   get canListen(): boolean {
-    return this.#parts.use !== undefined;
+    return this.#use !== undefined;
   }
 
   get tellsOthers(): boolean {
@@ -42,7 +46,7 @@ export class PostgresBell implements Bell {
       return this.ringer.settled();
     }
     const sent = { text: texts[topic].write(message as never), dueMs: undefined, agoMs: undefined };
-    await this.#parts.send(this.#channelOf(topic), sent).catch(() => undefined);
+    await this.#send(this.#channelOf(topic), sent).catch(() => undefined);
   }
 
   carried<Topic extends BellTopic>(topic: Topic, message: SentMessages[Topic]): CarriedRing | undefined {
@@ -75,9 +79,8 @@ export class PostgresBell implements Bell {
   }
 
   #open(): Promise<Session> {
-    const { use } = this.#parts;
-    if (!use) return Promise.reject(new Error('there is no session that could listen'));
-    this.#session ??= use.open().catch((error: unknown) => {
+    if (!this.#use) return Promise.reject(new Error('there is no session that could listen'));
+    this.#session ??= this.#use.open().catch((error: unknown) => {
       this.#session = undefined;
       throw error;
     });
@@ -86,13 +89,12 @@ export class PostgresBell implements Bell {
 
   async #close(): Promise<void> {
     this.#session = undefined;
-    await this.#parts.use?.close();
+    await this.#use?.close();
   }
 
   #channelOf(topic: BellTopic): string {
-    const { channel, qualifiedTable } = this.#parts;
-    if (topic === 'tasks') return channel;
-    return { looks: looksChannel, waits: waitsChannel, ends: endsChannel }[topic](qualifiedTable());
+    if (topic === 'tasks') return this.#channel;
+    return { looks: looksChannel, waits: waitsChannel, ends: endsChannel }[topic](this.#qualifiedTable());
   }
 }
 

@@ -9,34 +9,39 @@ import { serializeError, deserializeError, type SerializedError } from './serial
 import { LatestWord } from './latest-word.js';
 import type { SerializedEnd, ChildReport, RunOrder } from './messages.js';
 
-export interface ChildRunnerParts {
-  readonly database: Pick<QueueDatabase, 'attempts'>;
-  readonly registry: Pick<HandlerRegistry, 'of'>;
-  readonly surroundings: Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>;
-  /** Tells the parent. */
-  readonly tell: (report: ChildReport) => void;
-  readonly propertiesOf: PropertiesOf;
-}
-
 /** Runs attempts in a child, one at a time. */
 export class ChildRunner {
-  readonly #parts: ChildRunnerParts;
+  readonly #database: Pick<QueueDatabase, 'attempts'>;
+  readonly #registry: Pick<HandlerRegistry, 'of'>;
+  readonly #surroundings: Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>;
+  /** Tells the parent. */
+  readonly #tell: (report: ChildReport) => void;
+  readonly #propertiesOf: PropertiesOf;
   #context: HandlerContext | undefined;
   /** Why the attempt is to stop. */
   #aborted: Error | undefined;
 
-  constructor(parts: ChildRunnerParts) {
-    this.#parts = parts;
+  constructor(
+    database: Pick<QueueDatabase, 'attempts'>,
+    registry: Pick<HandlerRegistry, 'of'>,
+    surroundings: Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>,
+    tell: (report: ChildReport) => void,
+    propertiesOf: PropertiesOf,
+  ) {
+    this.#database = database;
+    this.#registry = registry;
+    this.#surroundings = surroundings;
+    this.#tell = tell;
+    this.#propertiesOf = propertiesOf;
   }
 
   /** Resolves with how the handler has ended. Never rejects. */
   async run(order: RunOrder): Promise<SerializedEnd> {
-    const { propertiesOf } = this.#parts;
     this.#aborted = undefined;
     try {
-      return serializeEnd(await this.#call(order), propertiesOf);
+      return serializeEnd(await this.#call(order), this.#propertiesOf);
     } catch (error) {
-      return { kind: 'failed', error: serializeError(error, propertiesOf) };
+      return { kind: 'failed', error: serializeError(error, this.#propertiesOf) };
     } finally {
       this.#context = undefined;
     }
@@ -50,18 +55,17 @@ export class ChildRunner {
 
   /** The stored text is read and parsed here, so that a large payload keeps nobody else waiting. */
   async #call({ workerId, claimed }: RunOrder): Promise<RunEnd> {
-    const { database } = this.#parts;
     const handler = this.#handlerOf(claimed);
     const stored =
-      claimed.payload === undefined ? await database.attempts.loadPayload(claimed.id) : claimed.payload;
+      claimed.payload === undefined ? await this.#database.attempts.loadPayload(claimed.id) : claimed.payload;
     const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
     // What is said after the end would be taken for a word of the next attempt.
     const tell = (report: ChildReport): void => {
-      if (this.#context === context) this.#parts.tell(report);
+      if (this.#context === context) this.#tell(report);
     };
     const progress = new LatestWord((message) => tell({ type: 'progress', message }));
     const surroundings: Surroundings = {
-      ...this.#parts.surroundings,
+      ...this.#surroundings,
       workerId,
       notes: { add: (_, message) => progress.say(message) },
       opened: (session) => tell({ type: 'opened', session }),
@@ -76,7 +80,7 @@ export class ChildRunner {
 
   /** @throws {TarefaError} `HANDLER_NOT_REGISTERED` */
   #handlerOf(claimed: RunOrder['claimed']): Handler {
-    const handler = handlerOf(this.#parts.registry, claimed);
+    const handler = handlerOf(this.#registry, claimed);
     if (handler) return handler;
     throw new TarefaError(
       'HANDLER_NOT_REGISTERED',

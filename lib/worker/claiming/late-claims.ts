@@ -7,14 +7,6 @@ import type { Signal } from '../../timing/signal.js';
 import { failureMessage } from '../../values/failure-text.js';
 import { claimKey } from '../running/refused-outcomes.js';
 
-export interface LateClaimsParts {
-  readonly database: Pick<QueueDatabase, 'attempts' | 'classify'>;
-  readonly bell: Pick<Bell, 'ring'>;
-  readonly events: QueueEvents;
-  /** Set when something is to be given back. */
-  readonly signal: Signal;
-}
-
 /** Rows that another session has locked are given back after this time. */
 const lockedRetryMs = 250;
 
@@ -24,13 +16,26 @@ const lockedRetryMs = 250;
  */
 export class LateClaims {
   readonly #workerId: WorkerId;
-  readonly #parts: LateClaimsParts;
+  readonly #database: Pick<QueueDatabase, 'attempts' | 'classify'>;
+  readonly #bell: Pick<Bell, 'ring'>;
+  readonly #events: QueueEvents;
+  /** Set when something is to be given back. */
+  readonly #signal: Signal;
   /** Attempts that are not given back yet. */
   held: readonly ClaimedTask[] = [];
 
-  constructor(workerId: WorkerId, parts: LateClaimsParts) {
+  constructor(
+    workerId: WorkerId,
+    database: Pick<QueueDatabase, 'attempts' | 'classify'>,
+    bell: Pick<Bell, 'ring'>,
+    events: QueueEvents,
+    signal: Signal,
+  ) {
     this.#workerId = workerId;
-    this.#parts = parts;
+    this.#database = database;
+    this.#bell = bell;
+    this.#events = events;
+    this.#signal = signal;
   }
 
   *ids(): Iterable<string> {
@@ -40,27 +45,26 @@ export class LateClaims {
   add(claimed: readonly ClaimedTask[]): void {
     if (claimed.length === 0) return;
     this.held = [...this.held, ...claimed];
-    this.#parts.signal.set();
+    this.#signal.set();
   }
 
   /** Gives them back. When that fails they are kept for the next call. */
   async release(): Promise<void> {
     const late = this.held;
-    const { database, bell, events } = this.#parts;
-    const { released, refused } = await releaseClaims(database, this.#workerId, late);
+    const { released, refused } = await releaseClaims(this.#database, this.#workerId, late);
     for (const [id, error] of refused) {
       const message = `Attempt ${id} cannot be given back: ${failureMessage(error)}. It stays as it is; recovery tries to fail it`;
-      events.emit('warning', { message });
+      this.#events.emit('warning', { message });
     }
     for (const one of late) {
       if (!released.has(one.id)) continue;
-      events.emit('task.released', {
+      this.#events.emit('task.released', {
         task: reference(one),
         reason: 'its claim was answered after the worker had been told to stop',
       });
     }
     this.#drop((one) => released.has(one.id) || refused.has(one.id));
-    if (released.size > 0) void bell.ring('tasks', { dueMs: 0 });
+    if (released.size > 0) void this.#bell.ring('tasks', { dueMs: 0 });
     await this.#explain(late.filter(({ id }) => !released.has(id) && !refused.has(id)));
   }
 
@@ -68,10 +72,10 @@ export class LateClaims {
   async #explain(refused: readonly ClaimedTask[]): Promise<void> {
     if (refused.length === 0) return;
     const ids = refused.map(({ id }) => id);
-    const standing = await this.#parts.database.attempts.standing(this.#workerId, ids);
+    const standing = await this.#database.attempts.standing(this.#workerId, ids);
     const locked = new Set(standing.filter(({ completed }) => !completed).map(claimKey));
     this.#drop((one) => refused.includes(one) && !locked.has(claimKey(one)));
-    if (locked.size > 0) setTimeout(() => this.#parts.signal.set(), lockedRetryMs);
+    if (locked.size > 0) setTimeout(() => this.#signal.set(), lockedRetryMs);
   }
 
   #drop(isGone: (one: ClaimedTask) => boolean): void {

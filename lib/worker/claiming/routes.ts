@@ -191,28 +191,27 @@ export const nothing: Demand = { total: 0, always: [], chosen: [], isLeftOut: fa
 /** With more routes of its own a worker asks for those only that have work. */
 const mostAlways = 100;
 
-export interface DemandsParts {
-  readonly served: ServedRoutes;
-  readonly capacity: Capacity;
-  readonly map: RouteMap;
-  readonly order: 'age' | 'fair';
-}
-
 /**
  * Says what may be claimed: no more than there are free slots, and of no limit more than is left of it. A handler at its limit is left
  * out, so it costs nothing. Routes that share a limit are only asked for when they have work: those without would take from it.
  */
 export class Demands {
-  readonly #parts: DemandsParts;
+  readonly #served: ServedRoutes;
+  readonly #capacity: Capacity;
+  readonly #map: RouteMap;
+  readonly #order: 'age' | 'fair';
   #turn = false;
 
-  constructor(parts: DemandsParts) {
-    this.#parts = parts;
+  constructor(served: ServedRoutes, capacity: Capacity, map: RouteMap, order: 'age' | 'fair') {
+    this.#served = served;
+    this.#capacity = capacity;
+    this.#map = map;
+    this.#order = order;
   }
 
   /** True when a route is asked for by every claim; what others have must be found out. */
   isAlwaysAsked(route: Route): boolean {
-    const { own } = this.#parts.served;
+    const { own } = this.#served;
     return own.length <= mostAlways && own.some((one) => one.route === route && !one.sharesLimit);
   }
 
@@ -224,16 +223,15 @@ export class Demands {
    * @param except plain routes to leave out
    */
   read(held: number, most: number, except: ReadonlySet<Route>): Demand {
-    const { served, capacity, map, order } = this.#parts;
-    const total = capacity.free(held);
+    const total = this.#capacity.free(held);
     if (total <= 0) return nothing;
     const limit = Math.min(total, most);
     const left = new Map<Limit, number>();
     const room: LimitRoom = {
-      of: (bound) => (bound && left.get(bound)) ?? capacity.freeOf(bound),
-      isFull: (bound) => capacity.freeOf(bound) <= 0,
+      of: (bound) => (bound && left.get(bound)) ?? this.#capacity.freeOf(bound),
+      isFull: (bound) => this.#capacity.freeOf(bound) <= 0,
     };
-    const { own } = served;
+    const { own } = this.#served;
     const always: RouteDemand[] = [];
     let isLeftOut = false;
     for (const { route, only, sharesLimit, limit: bound } of own.length <= mostAlways ? own : []) {
@@ -244,13 +242,14 @@ export class Demands {
       }
       const free = Math.min(limit, room.of(bound));
       if (free <= 0) continue;
-      const hasOthers = map.hasWorkFor(bound);
+      const hasOthers = this.#map.hasWorkFor(bound);
       const kept = hasOthers ? this.#keptForOthers(free) : 0;
       left.set(bound, kept);
       isLeftOut ||= hasOthers && kept === 0;
       if (free > kept) always.push({ route, limit: free - kept, only });
     }
-    const chosen = map.heads.size > 0 ? map.choose(limit, order === 'fair', room, except) : [];
+    const chosen =
+      this.#map.heads.size > 0 ? this.#map.choose(limit, this.#order === 'fair', room, except) : [];
     return { total, always, chosen, isLeftOut };
   }
 

@@ -5,13 +5,6 @@ import type { QueueDatabase } from '../../storage/database.js';
 import { blamesRow } from '../../storage/error-kind.js';
 import type { Loop } from '../agenda.js';
 
-export interface UnreadableParts {
-  readonly database: Pick<QueueDatabase, 'classify'>;
-  readonly claims: Pick<Claims, 'endUnreadable' | 'setApart'>;
-  readonly events: QueueEvents;
-  readonly loop: Pick<Loop, 'look'>;
-}
-
 /** Other workers end such attempts too; a statement refused more often than that fails for another reason. */
 const mostFruitless = 5;
 
@@ -21,12 +14,23 @@ const mostFruitless = 5;
  * change are left out.
  */
 export class Unreadable {
-  readonly #parts: UnreadableParts;
+  readonly #database: Pick<QueueDatabase, 'classify'>;
+  readonly #claims: Pick<Claims, 'endUnreadable' | 'setApart'>;
+  readonly #events: QueueEvents;
+  readonly #loop: Pick<Loop, 'look'>;
   /** How many times in a row none was found. */
   #fruitless = 0;
 
-  constructor(parts: UnreadableParts) {
-    this.#parts = parts;
+  constructor(
+    database: Pick<QueueDatabase, 'classify'>,
+    claims: Pick<Claims, 'endUnreadable' | 'setApart'>,
+    events: QueueEvents,
+    loop: Pick<Loop, 'look'>,
+  ) {
+    this.#database = database;
+    this.#claims = claims;
+    this.#events = events;
+    this.#loop = loop;
   }
 
   /**
@@ -34,20 +38,19 @@ export class Unreadable {
    * found some, or, when none is left, another one seems to have.
    */
   async end(error: unknown, among: UnreadableAmong): Promise<boolean> {
-    const { database, claims } = this.#parts;
-    const kind = database.classify(error);
+    const kind = this.#database.classify(error);
     if (!blamesRow(kind)) return false;
-    const ended = kind === 'value' ? await claims.endUnreadable(among) : [];
+    const ended = kind === 'value' ? await this.#claims.endUnreadable(among) : [];
     for (const { message, deadId, ...rest } of ended) {
       const task = { ...rest, topic: null, subscriptionId: null };
       const reason = new TarefaError('TASK_UNREADABLE', message);
-      this.#parts.events.emit('task.failed', { task, message, error: reason, nextAttemptInMs: undefined });
-      if (deadId !== undefined) this.#parts.events.emit('task.buried', { task, deadId });
-      this.#parts.events.emit('warning', { message: `task ${rest.firstAttemptId} ${message}` });
+      this.#events.emit('task.failed', { task, message, error: reason, nextAttemptInMs: undefined });
+      if (deadId !== undefined) this.#events.emit('task.buried', { task, deadId });
+      this.#events.emit('warning', { message: `task ${rest.firstAttemptId} ${message}` });
     }
     // Dead chains were started, which need a worker.
-    if (ended.some(({ deadId }) => deadId !== undefined)) this.#parts.loop.look();
-    const isFound = ended.length > 0 || (among !== 'every route' && (await claims.setApart(among)));
+    if (ended.some(({ deadId }) => deadId !== undefined)) this.#loop.look();
+    const isFound = ended.length > 0 || (among !== 'every route' && (await this.#claims.setApart(among)));
     this.#fruitless = isFound ? 0 : this.#fruitless + 1;
     return this.#fruitless <= mostFruitless;
   }

@@ -67,7 +67,7 @@ export const bellServers = {
 /** A bell of a queue, as if in a process of its own. */
 export async function bellOf(server: Pick<BellServer, 'carrier'>, name: string): Promise<RemoteBell> {
   const queue = (): string => name;
-  return new RemoteBell({ carrier: await server.carrier(queue), queue, lost: () => undefined });
+  return new RemoteBell(await server.carrier(queue), queue, () => undefined);
 }
 
 function controls(broker: BrokerProcess): Pick<BellServer, 'start' | 'kill' | 'remove'> {

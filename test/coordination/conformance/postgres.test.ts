@@ -16,7 +16,7 @@ const openLeases: OpenLiveness = async () => {
   const { workers } = core(0).database;
   const { workers: table, queue } = postgresOf(core(0)).schema.tables;
   const thread = leaseThread({ config: connectionConfig(database.url), workers: table, queue });
-  const lease = (): LeaseLiveness => new LeaseLiveness({ thread, workers, graceMs: 0 });
+  const lease = (): LeaseLiveness => new LeaseLiveness(thread, workers, 0);
   return { one: lease(), other: lease(), workers };
 };
 
@@ -34,7 +34,7 @@ test('a worker that lives by a lease is not missing to one that lives by a sessi
   }
   const { workers: table, queue } = postgresOf(core(0)).schema.tables;
   const thread = leaseThread({ config: connectionConfig(database.url), workers: table, queue });
-  const lease = new LeaseLiveness({ thread, workers, graceMs: 0 });
+  const lease = new LeaseLiveness(thread, workers, 0);
   const ignore = { lost: () => undefined, restored: () => undefined };
   await session.hold(ids[0] ?? '', ignore);
   await lease.hold(ids[1] ?? '', ignore);

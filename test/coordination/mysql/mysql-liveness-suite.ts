@@ -27,7 +27,7 @@ export function exerciseMysqlLiveness(
     const { workers, access } = processOf(0);
     const { workers: table, queue } = access.tables;
     const thread = leaseThread({ config: mysqlConfig(server().url), workers: table, queue });
-    const lease = (): LeaseLiveness => new LeaseLiveness({ thread, workers, graceMs: 0 });
+    const lease = (): LeaseLiveness => new LeaseLiveness(thread, workers, 0);
     return { one: lease(), other: lease(), workers };
   };
 

@@ -54,9 +54,9 @@ export function tcpBell(
   lost: (error: unknown) => void = () => undefined,
 ): RemoteBell {
   const queue = (): string => name;
-  return new RemoteBell({
-    carrier: tcpCarrier({ host: '127.0.0.1', port, messageTimeoutMs: timeoutMs }, queue),
+  return new RemoteBell(
+    tcpCarrier({ host: '127.0.0.1', port, messageTimeoutMs: timeoutMs }, queue),
     queue,
     lost,
-  });
+  );
 }
