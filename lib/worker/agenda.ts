@@ -63,7 +63,7 @@ const lockedAgainMs = 1_000;
 
 /** The timers of a worker, for everything that no ring announces. None is set unless `start` was called. */
 export class Agenda {
-  readonly #loop: Omit<Loop, 'mode'>;
+  readonly #loop: Loop;
   readonly #running: Pick<RunningTasks, 'size'>;
   readonly #reconciler: Pick<Reconciler, 'isSure' | 'nextDue'>;
   readonly #halt: Pick<HaltOrder, 'ask' | 'obey'>;
@@ -79,7 +79,7 @@ export class Agenda {
   #pollMs: number;
 
   constructor(
-    loop: Omit<Loop, 'mode'>,
+    loop: Loop,
     running: Pick<RunningTasks, 'size'>,
     reconciler: Pick<Reconciler, 'isSure' | 'nextDue'>,
     halt: Pick<HaltOrder, 'ask' | 'obey'>,

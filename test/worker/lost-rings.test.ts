@@ -81,7 +81,13 @@ const hanging = `select from pg_stat_activity
   where datname = current_database() and wait_event = 'advisory' and query like '-- name: fail%'`;
 
 function agendaWith(options: { readonly pollIntervalMs: number; readonly busyPollMs?: number }): Agenda {
-  const loop = { wake: nothing, look: nothing, compare: nothing, reconcile: nothing };
+  const loop = {
+    mode: 'claiming',
+    wake: nothing,
+    look: nothing,
+    compare: nothing,
+    reconcile: nothing,
+  } as const;
   const nextDue = (): Promise<never> => Promise.reject(new Error('nobody asks'));
   return new Agenda(loop, { size: 1 }, { isSure: true, nextDue }, { ask: nothing, obey: nothing }, options);
 }

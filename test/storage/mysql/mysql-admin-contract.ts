@@ -263,11 +263,11 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
     const other = await meanwhile(`insert into tasks_subscriber (id, processo) values ('b', 't')`);
     const declared = subscriptions.declare(['a', 'b'].map((id) => ({ id, topic: 't' })));
     const onlooker = await meanwhile('rollback; set session transaction isolation level read uncommitted');
-    const unborn = async (): Promise<boolean> => {
+    const isThere = async (): Promise<boolean> => {
       const [rows] = await onlooker.query(`select id from tasks_subscriber where id = 'a'`);
       return (rows as unknown[]).length === 1;
     };
-    await until(unborn, 'the first one is there, and the second one waits');
+    await until(isThere, 'the first one is there, and the second one waits');
     expect(await subscriptions.list()).toEqual([]);
     await other.rollback();
     expect(await declared).toEqual(['a', 'b'].map((id) => ({ id, topic: 't', made: true })));

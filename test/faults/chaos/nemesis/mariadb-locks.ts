@@ -66,10 +66,8 @@ async function counted(pool: Pool, name: 'lock_deadlocks' | 'lock_timeouts'): Pr
 }
 
 /** Locks the row of a task and, once its completion waits for that, asks for what its handler has written. */
-const deadlock = (pool: Pool): Nemesis => ({
-  // Beside other faults it meets its task in time once in seven tries.
-  share: 0.5,
-  ...holding('deadlock', async (outsider, world) => {
+const deadlock = (pool: Pool): Nemesis =>
+  holding('deadlock', async (outsider, world) => {
     const before = await counted(pool, 'lock_deadlocks');
     await outsider.query('begin');
     // Who has changed more rows survives.
@@ -78,12 +76,12 @@ const deadlock = (pool: Pool): Nemesis => ({
     if (root === undefined || !(await waiting(pool, 1_500))) return undefined;
     await outsider.query('select n from effect where task_root = ? for update', [root]);
     return (await counted(pool, 'lock_deadlocks')) > before ? `the completion of task ${root}` : undefined;
-  }),
-});
+  });
 
 /** Whether somebody waits for a lock of a row before so long. */
 async function waiting(pool: Pool, withinMs: number): Promise<boolean> {
-  for (const deadline = performance.now() + withinMs; performance.now() < deadline; await pause(20)) {
+  for (const deadline = performance.now() + withinMs; performance.now() < deadline;) {
+    await pause(untilListedAnewMs);
     const [rows] = await pool.query(
       `select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT' limit 1`,
     );
