@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transactions.js';
 import { type Completion } from '../attempt.js';
 import { withAnswerLimit } from './connections/control-connection.js';
-import { beginHandlers } from './connections/connection-config.js';
+import { beginHandler } from './connections/connection-config.js';
 import { ownHandle, asQuery } from './connections/own-pool.js';
 import { inOneFlight } from './one-flight.js';
 import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';
@@ -135,10 +135,8 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     this.#connected = client;
     this.#giveBack = takeRelease(client);
     inOneFlight(client);
-    const begin = reach === 'direct' ? beginHandlers : 'begin isolation level read committed';
-    const own = ownHandle(client);
-    own.query(begin).catch((error: unknown) => this.fail(error as Error));
-    this.#id = own
+    client.query(beginHandler(reach)).catch((error: unknown) => this.fail(error as Error));
+    this.#id = ownHandle(client)
       .query('select pg_current_xact_id()::text as id')
       .then(({ rows }) => (rows[0]?.['id'] ?? '') as string);
     this.#id.catch(ignore);

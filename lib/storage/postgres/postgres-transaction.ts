@@ -6,12 +6,12 @@ import type { ServerSession, TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/control-connection.js';
 import { backendOf, terminateBackend } from './connections/backend.js';
 import {
-  beginHandlers,
+  beginHandler,
   isReadOnlyError,
   wrapConnectionError,
   type Reach,
 } from './connections/connection-config.js';
-import { ownHandle, type OwnPool, asQuery } from './connections/own-pool.js';
+import { type OwnPool, asQuery } from './connections/own-pool.js';
 import { inOneFlight } from './one-flight.js';
 import type { Statement } from './statement.js';
 import type { StorableTexts } from './storable-texts.js';
@@ -146,9 +146,7 @@ export class PostgresTransaction implements TaskTransaction {
     if (opened) void backendOf(client).then((session) => session && opened(session));
     inOneFlight(client);
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
-    void this.#sent(
-      ownHandle(client).query(reach === 'direct' ? beginHandlers : 'begin isolation level read committed'),
-    );
+    void this.#sent(client.query(beginHandler(reach)));
     return client;
   }
 

@@ -5,6 +5,7 @@ import { Pool, type PoolClient } from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { isAtWork } from '../../../lib/storage/postgres/connections/is-at-work.js';
 import { OwnPool, type OwnPoolOptions } from '../../../lib/storage/postgres/connections/own-pool.js';
+import { takeRelease } from '../../../lib/storage/postgres/connections/take-release.js';
 import { useDatabase } from '../../support/database.js';
 import { holdTimers } from '../../support/held-timers.js';
 import { deferred, until } from '../../support/waiting.js';
@@ -170,6 +171,19 @@ test('what comes back last is lent first, without the pool, which gets it when n
   expect(pool.idleCount).toBe(2);
   expect(await own.connect()).toBe(second);
   second.release();
+});
+
+test('a connection is as it was when it comes back from a task, however often it was lent to one', async () => {
+  const { own } = await open(1);
+  const client = await own.connect();
+  const before = Reflect.get(client, 'release');
+  for (let use = 0; use < 3; use += 1) {
+    takeRelease(client)();
+    expect(await own.connect()).toBe(client);
+  }
+  const after = Reflect.get(client, 'release');
+  client.release();
+  expect(after).toBe(before);
 });
 
 test('what the server has ended since it came back is not lent again', async () => {

@@ -82,7 +82,18 @@ export const tableSettings = `${sessionSettings};
 set row_security = off`;
 
 /** Begins a handler's transaction on such a connection: to the tables of its own its policies apply as everywhere. */
-export const beginHandlers = 'begin; set local row_security to default';
+const beginDirect = 'begin; set local row_security to default';
+const beginPooled = 'begin isolation level read committed';
+
+/** How a handler's transaction begins. */
+export function beginHandler(reach: Reach): string {
+  return reach === 'direct' ? beginDirect : beginPooled;
+}
+
+/** True for what {@link beginHandler} answers. */
+export function isBegin(query: unknown): boolean {
+  return query === beginDirect || query === beginPooled;
+}
 
 /**
  * Set on the connection that settles and claims. Plans made on the empty table of a first start would stay, so

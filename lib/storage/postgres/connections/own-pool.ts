@@ -8,7 +8,7 @@ import {
   types,
 } from 'pg';
 import { watchAnswer, ConnectionLine, defaultPatienceMs, type LineParts } from '../../pooling.js';
-import { isReadOnlyError, noAnswer, type Reach, wrapConnectionError } from './connection-config.js';
+import { isBegin, isReadOnlyError, noAnswer, type Reach, wrapConnectionError } from './connection-config.js';
 import type { Statement } from '../statement.js';
 import { traceOf } from '../../session-traces.js';
 import { readDate } from '../../columns.js';
@@ -268,8 +268,7 @@ function watchSession(client: Client, { left, isAtWork, silent }: SessionWatch):
   // Asked for by each statement: what traces statements may be loaded later.
   const { prototype } = Client as unknown as { prototype: { query(...call: unknown[]): unknown } };
   client.query = ((...call: unknown[]): unknown => {
-    const given = call[0] as { readonly types?: unknown } | null | undefined;
-    if (given?.types === ownTypes) {
+    if (isOwn(call[0])) {
       return watchAnswer(prototype.query.apply(client, call) as Promise<unknown>, {
         isAtWork: async () => isAtWork?.(client),
         cut: (reason) => {
@@ -282,6 +281,11 @@ function watchSession(client: Client, { left, isAtWork, silent }: SessionWatch):
     if (words !== undefined) left?.(words);
     return prototype.query.apply(client, call);
   }) as Client['query'];
+}
+
+/** True for a statement of the library's. `pg` copies those that are no text: 2 µs of each. */
+function isOwn(query: unknown): boolean {
+  return isBegin(query) || (query as { readonly types?: unknown } | null | undefined)?.types === ownTypes;
 }
 
 /** A text, a configuration of a query, or what a library has made to be sent. */

@@ -5,13 +5,13 @@ import type { PoolClient } from 'pg';
  * statement), and the connection would go to another task in the middle of this one's transaction. Theirs does
  * nothing.
  *
- * @returns gives the connection back
+ * @returns gives the connection back, as it was: one that is lent for years must not collect what each use put around it
  */
 export function takeRelease(client: PoolClient): (error?: Error) => void {
-  const release = client.release.bind(client);
+  const release = Reflect.get(client, 'release');
   client.release = () => undefined;
   return (error) => {
     client.release = release;
-    release(error);
+    client.release(error);
   };
 }
