@@ -1,3 +1,4 @@
+import type { RowDataPacket } from 'mysql2/promise';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Bell } from '../../../lib/coordination/bell.js';
 import type { Ring } from '../../../lib/coordination/ring.js';
@@ -40,6 +41,12 @@ export function exerciseMysqlBell(
     const { rows } = await processOf(0).access.own.query(findSleepers, [prefix]);
     return rows.map(({ id }) => String(id));
   };
+
+  async function isAsleep(): Promise<boolean> {
+    const ids = await sleepers();
+    const [rows] = await server().pool.query<RowDataPacket[]>('show processlist');
+    return rows.some((row) => ids.includes(String(row['Id'])) && row['State'] === 'User sleep');
+  }
 
   describe.each([flavour])('bell on %s', () => {
     test('a ring is heard in other processes as one that may be for anything', async () => {
@@ -199,7 +206,10 @@ export function exerciseMysqlBell(
       const stop = await bellOf(1).listen('tasks', () => undefined);
       await ringer.ring('tasks', {});
       await stop();
+      await until(async () => (await sleepers()).length === 0, 'the session has ended');
       const heard = await listen(bellOf(1));
+      // One that comes before the server has begun to sleep wakes nobody.
+      await until(isAsleep, 'the server sleeps');
       await ringer.ring('tasks', {});
       expect(await heard.next()).toMatchObject({ halt: false });
     });

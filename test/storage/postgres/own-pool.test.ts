@@ -4,7 +4,11 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { Pool, type PoolClient } from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { isAtWork } from '../../../lib/storage/postgres/connections/is-at-work.js';
-import { OwnPool, type OwnPoolOptions } from '../../../lib/storage/postgres/connections/own-pool.js';
+import {
+  insertConnections,
+  OwnPool,
+  type OwnPoolOptions,
+} from '../../../lib/storage/postgres/connections/own-pool.js';
 import { takeRelease } from '../../../lib/storage/postgres/connections/take-release.js';
 import { useDatabase } from '../../support/database.js';
 import { holdTimers } from '../../support/held-timers.js';
@@ -184,6 +188,16 @@ test('a connection is as it was when it comes back from a task, however often it
   const after = Reflect.get(client, 'release');
   client.release();
   expect(after).toBe(before);
+});
+
+test('statements of many forms do not fill the session of a connection', async () => {
+  const { own } = await open(1);
+  const { inserts } = insertConnections(own, undefined, 'direct');
+  for (let form = 0; form < 220; form += 1) {
+    expect((await inserts.query(`select ${form}::int as form`)).rows).toEqual([{ form }]);
+  }
+  const { rows } = await own.query('select count(*)::int as prepared from pg_prepared_statements');
+  expect(rows).toEqual([{ prepared: 200 }]);
 });
 
 test('what the server has ended since it came back is not lent again', async () => {

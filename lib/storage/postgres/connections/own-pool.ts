@@ -210,6 +210,9 @@ export interface InsertConnections {
   readonly inOwnTransaction: RunTransaction;
 }
 
+/** Texts that are prepared. Those with filters have many forms, and each would stay in every session for good. */
+const mostPrepared = 200;
+
 /** Statements are prepared once per connection, by their text, where that is ours alone. */
 export function insertConnections(
   pool: OwnPool,
@@ -219,12 +222,16 @@ export function insertConnections(
   const lender = lenderForInserts(pool, spare);
   const run: RunTransaction = (work) => inTransaction(lender, work);
   const names = new Map<string, string>();
+  const nameOf = (text: string): string | undefined => {
+    if (reach === 'direct' && !names.has(text) && names.size < mostPrepared) {
+      names.set(text, `tarefa_client_${names.size}`);
+    }
+    return names.get(text);
+  };
   const inserts: SqlHandle = {
     query: async (text, values = []) => {
-      const name = reach === 'direct' ? (names.get(text) ?? `tarefa_client_${names.size}`) : undefined;
-      if (name !== undefined) names.set(text, name);
       try {
-        return await queryOn(lender.connect(), { name, text, values, types: ownTypes });
+        return await queryOn(lender.connect(), { name: nameOf(text), text, values, types: ownTypes });
       } catch (error) {
         if (!isRingRefused(error)) throw wrapConnectionError(error, noAnswer);
         return runQuietly(run, (tx) => tx.query(text, values)).catch((reason: unknown) => {
