@@ -225,7 +225,10 @@ function insertsInto(handle: SqlHandle, { table, driver }: QueueClientOptions): 
   if (driver !== 'mysql' && driver !== 'singlestore') return insertsIntoPostgres(handle, table);
   const target = { table: quoteTableName(parseTableName(table)), maxPacketBytes: usualPacketBytes };
   const Inserts = driver === 'singlestore' ? SingleStoreInserts : MysqlInserts;
-  return new Inserts({ use: (work) => work(handle), transaction: refuseSeveral }, () => target);
+  return new Inserts(
+    { use: (work) => work(handle), transaction: refuseSeveral, takesSeveral: false },
+    () => target,
+  );
 }
 
 /** What MariaDB takes unless it is told otherwise. */

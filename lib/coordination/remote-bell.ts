@@ -12,6 +12,9 @@ interface Listener<Topic extends BellTopic> {
 
 type Listeners = { readonly [Topic in BellTopic]: Set<Listener<Topic>> };
 
+/** From one ring for tasks to the next: a producer at full speed must not ring for each. */
+const leastMs = 1;
+
 /** {@link Bell} beside the database: for databases and poolers that wake nobody. */
 export class RemoteBell implements Bell {
   readonly canListen = true;
@@ -19,7 +22,7 @@ export class RemoteBell implements Bell {
   readonly #queue: () => string;
   readonly #lost: (error: unknown) => void;
   readonly #connection: KeptConnection;
-  readonly #ringer = new Ringer((ring) => this.#send('tasks', heard(ring)));
+  readonly #ringer = new Ringer((ring) => this.#send('tasks', heard(ring)), leastMs);
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
   /** Tells what this process sent from what others did: some carriers bring back what they were given. */
   readonly #self = randomUUID();

@@ -26,6 +26,8 @@ export class MysqlClaims implements Claims {
   readonly #rounds: ClaimRounds;
   /** Routes that gave something to the last claim. */
   #lively: ReadonlySet<Route> = new Set();
+  /** True when something was heard since the last claim: work is likely, unless walks are slow, wherever it asks. */
+  #hasHeard = false;
 
   /** @param apart attempts that claims leave out */
   constructor(access: ServerAccess, workerId: WorkerId, apart: RowsApart, { warn }: ClaimsOptions) {
@@ -65,8 +67,10 @@ export class MysqlClaims implements Claims {
     apart: readonly string[],
   ): Promise<SettleAndClaimResult> {
     const send = async (request: ClaimRequest): Promise<ClaimAnswer> => {
+      const isLikely = this.#hasHeard && !this.#rounds.cursor.sweepsRarely;
+      this.#hasHeard = false;
       const claiming = (transaction: ClaimWork): Promise<ClaimAnswer> => transaction.claim(request);
-      const answer = await this.#inTransaction(claiming, completions, apart);
+      const answer = await this.#inTransaction(claiming, completions, apart, isLikely);
       this.#lively = new Set(answer.claimed.map(({ route }) => route));
       return answer;
     };
@@ -74,10 +78,12 @@ export class MysqlClaims implements Claims {
   }
 
   heard(dueMs: number, highestPriority: number): void {
+    this.#hasHeard = true;
     this.#rounds.cursor.moveBack(dueMs, highestPriority);
   }
 
   invalidate(): void {
+    this.#hasHeard = true;
     this.#rounds.cursor.reset();
   }
 
@@ -111,6 +117,7 @@ export class MysqlClaims implements Claims {
     work: (transaction: ClaimWork) => Promise<T>,
     completions: readonly Completion[] = [],
     leftOut: readonly string[] = [],
+    isLikely = false,
   ): Promise<T> {
     const { Claim = ClaimTransaction } = this.#access.ways;
     return this.#access.transaction((run) =>
@@ -121,7 +128,7 @@ export class MysqlClaims implements Claims {
           run,
           completions,
           leftOut,
-          isLively: (route) => this.#lively.has(route),
+          isLively: (route) => isLikely || this.#lively.has(route),
         }),
       ),
     );

@@ -61,6 +61,7 @@ export class MysqlDatabase implements QueueDatabase {
       {
         use: (work) => access.own.useHandle(work),
         transaction: (work) => this.inTransaction(work),
+        takesSeveral: true,
       },
       () => ({
         table: access.tables.queue,

@@ -37,6 +37,8 @@ export interface InsertConnections {
   transaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise<T>;
   /** Runs statements one after the other on one connection; each commits by itself. */
   use<T>(work: (handle: SqlHandle) => Promise<T>): Promise<T>;
+  /** True where its texts may have several statements, of which the last one is answered. */
+  readonly takesSeveral: boolean;
 }
 
 /** Rows of one statement: more gain nothing. */
@@ -79,9 +81,10 @@ export class MysqlInserts implements TaskInserts {
     const unique = tasks.filter((task) => task.unique).toSorted(byKey);
     const others = unique.length === 0 ? tasks : tasks.filter((task) => !task.unique);
     const blocks = blocksOf(others, maxPacketBytes / 2);
+    const inOne = !tx && this.#connections.takesSeveral;
     const insertAll = async (handle: SqlHandle): Promise<string[]> => {
       const ids: string[] = [];
-      for (const block of blocks) ids.push(...(await insertBlock(handle, table, block)));
+      for (const block of blocks) ids.push(...(await insertBlock(handle, table, block, inOne)));
       if (unique.length === 0) return ids;
       const idOf = new Map(others.map((task, index) => [task, ids[index] ?? '']));
       for (const task of unique) {
@@ -170,9 +173,18 @@ function byKey(one: NewTask, other: NewTask): number {
   return (one.unique?.stored ?? '') < (other.unique?.stored ?? '') ? -1 : 1;
 }
 
-async function insertBlock(handle: SqlHandle, table: string, tasks: readonly NewTask[]): Promise<string[]> {
-  await handle.query(insertRows(table, tasks.length), tasks.flatMap(valuesOf));
-  const [row] = await askHandle(handle, insertedIds, []);
+/** @param inOne true: both statements take one round trip */
+async function insertBlock(
+  handle: SqlHandle,
+  table: string,
+  tasks: readonly NewTask[],
+  inOne: boolean,
+): Promise<string[]> {
+  const [insert, values] = [insertRows(table, tasks.length), tasks.flatMap(valuesOf)];
+  if (!inOne) await handle.query(insert, values);
+  const [row] = await (inOne
+    ? askHandle(handle, `${insert};\n${insertedIds}`, values)
+    : askHandle(handle, insertedIds, []));
   const [first, step] = [BigInt(String(row?.['id'])), BigInt(String(row?.['step']))];
   return tasks.map((_, index) => String(first + BigInt(index) * step));
 }

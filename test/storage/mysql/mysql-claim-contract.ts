@@ -99,6 +99,18 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
     expect(keysOf(await claimFrom(claims, 9))).toEqual(['3', '4', '49', '-5']);
   });
 
+  test('what a ring is for is locked without a look at it before', async () => {
+    const { claims: of, access } = await bench.openAnother();
+    const claims = of('7');
+    const texts = countTexts(access);
+    await insert('1');
+    expect([keysOf(await claimFrom(claims, 9)), texts.sent]).toEqual([['1'], 3]);
+    expect([keysOf(await claimFrom(claims, 9)), texts.sent]).toEqual([[], 5]);
+    await insert('2');
+    claims.heard(Date.now() - 60_000, 50);
+    expect([keysOf(await claimFrom(claims, 9)), texts.sent]).toEqual([['2'], 7]);
+  });
+
   test('listed routes give their best in their order, though some are only looked at', async () => {
     const claims = bench.claimsOf('7');
     for (const key of ['1', '2', '3', '4']) await insert(`a${key}`);
@@ -254,6 +266,21 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
     expect(Math.max(...claimed.values())).toBe(1);
     expect(new Set(await statuses())).toEqual(new Set(['sucesso']));
   });
+}
+
+/** How many texts transactions send from now on. */
+function countTexts(access: MysqlAccess): { sent: number } {
+  const counter = { sent: 0 };
+  const transaction = access.transaction.bind(access);
+  access.transaction = (work, name) =>
+    transaction((run) => {
+      const counted: typeof run = (...text) => {
+        counter.sent += 1;
+        return run(...text);
+      };
+      return work(counted);
+    }, name);
+  return counter;
 }
 
 /** How often transactions from now on are begun without coming to an end. */

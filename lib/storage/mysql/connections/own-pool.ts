@@ -273,11 +273,11 @@ export class OwnPool {
   }
 }
 
-/** A handle of one statement at a time. */
+/** A handle, which answers the rows of the last statement of a text. */
 export function asHandle(run: Run): SqlHandle {
   return {
     query: async (text, values) => {
-      const [answer] = await run(text, values);
+      const answer = (await run(text, values)).at(-1);
       return { rows: [...(answer?.rows ?? [])] };
     },
   };

@@ -62,7 +62,11 @@ function asConnection(connection: PoolConnection, answerMs: number | undefined):
     },
   };
   const inserts = new MysqlInserts(
-    { use: (work) => work(handle), transaction: () => Promise.reject(new Error('one statement is enough')) },
+    {
+      use: (work) => work(handle),
+      transaction: () => Promise.reject(new Error('one statement is enough')),
+      takesSeveral: false,
+    },
     () => ({ table: 'tasks', maxPacketBytes: 2 ** 24 }),
   );
   return {
