@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { together, type RingRequest } from './ring.js';
 
 /** Sends one ring; resolves when it is on its way. */
@@ -41,7 +40,7 @@ export class Ringer {
       const ring = this.#next;
       this.#next = undefined;
       await this.#send(ring).catch(() => undefined);
-      if (this.#pauseMs > 0) await pause(this.#pauseMs);
+      if (this.#pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, this.#pauseMs));
     }
     this.idle = true;
   }
