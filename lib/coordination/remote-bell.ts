@@ -133,9 +133,9 @@ function readObject(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** A ring for what was due at once says nothing of since when: that is by the clock of the database, which is not asked. */
+/** A ring for what was due at once does not say since when: that is by the clock of the database, which is not asked. */
 function heard(ring: RingRequest): Ring {
-  return heardRing(ring.sentAt === undefined ? ring : { ...ring, dueMs: undefined });
+  return heardRing(ring.sentAt === undefined ? ring : { ...ring, dueMs: 'lately' });
 }
 
 function isTopic(topic: unknown): topic is BellTopic {
@@ -151,7 +151,7 @@ const readers: { readonly [Topic in BellTopic]: (message: unknown) => HeardMessa
       later: later === true,
       halt: halt === true,
       changed: changed === true,
-      dueMs: typeof dueMs === 'number' ? dueMs : undefined,
+      dueMs: typeof dueMs === 'number' || dueMs === 'lately' ? dueMs : undefined,
       highest: typeof highest === 'number' ? highest : undefined,
       route: typeof route === 'string' ? route : undefined,
     };

@@ -10,8 +10,11 @@ export interface Ring {
   readonly halt: boolean;
   /** True when topics or subscriptions were paused or resumed, running tasks cancelled, or schedules changed. */
   readonly changed: boolean;
-  /** When the first of these tasks is due, in ms since 1970 by the database's clock; undefined when that is not known. */
-  readonly dueMs: number | undefined;
+  /**
+   * When the first of these tasks is due, in ms since 1970 by the database's clock; `'lately'` when they were inserted a
+   * moment ago, and no clock says when; undefined when nothing is known.
+   */
+  readonly dueMs: number | 'lately' | undefined;
   /** Their highest priority, likewise. */
   readonly highest: number | undefined;
   /** Their route when all have the same, and none of them is dead; undefined when that is not known. */
@@ -25,7 +28,9 @@ export const haltText = 'HALT';
 export const changedText = 'PAUSED';
 
 /** What a process rings for. Without `dueMs` and `sentAt` it may have been due at any time. */
-export type RingRequest = Partial<Ring> & {
+export type RingRequest = Partial<Omit<Ring, 'dueMs'>> & {
+  /** When the first task is due, in ms since 1970 by the database's clock. */
+  readonly dueMs?: number | undefined;
   /** When the statement was sent that inserted what was due at once, by `performance.now()`. */
   readonly sentAt?: number;
 };
@@ -122,8 +127,8 @@ export function messageOf(ring: RingRequest): RingMessage {
 /** What two clocks may differ by over the time of one statement. */
 const clockStepMs = 5;
 
-/** A ring as it is heard in the process that rings. */
-export function heardRing(ring: RingRequest): Ring {
+/** A ring as it is heard: in the process that rings, and where a bell carries less than was rung for. */
+export function heardRing(ring: Partial<Ring>): Ring {
   const { later = false, halt = false, changed = false, dueMs, highest, route } = ring;
   return { later, halt, changed, dueMs, highest, route };
 }

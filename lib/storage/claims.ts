@@ -58,8 +58,12 @@ export interface Claims {
   openAnother(): Promise<void> | undefined;
   /** Completes attempts and claims new ones, in one commit; without a demand it claims none. */
   settleAndClaim(completions: readonly Completion[], demand?: ClaimDemand): Promise<SettleAndClaimResult>;
-  /** The worker heard of attempts that were due at that time (ms since 1970) or later, of that priority or a lower one. */
-  heard(dueMs: number, highestPriority: number): void;
+  /**
+   * The worker heard of attempts that were due at that time (ms since 1970) or later, of that priority or a lower one.
+   *
+   * @param dueMs `'lately'`: of attempts that were inserted a moment ago
+   */
+  heard(dueMs: number | 'lately', highestPriority: number): void;
   /** The worker may have missed something: the next claim finds whatever is due. */
   invalidate(): void;
   /** Claims dead attempts, the oldest first, that no running worker has a handler for: at most `limit`. */

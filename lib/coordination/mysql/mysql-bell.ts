@@ -18,8 +18,8 @@ type Listeners = { readonly [Topic in BellTopic]: Set<(message: HeardMessages[To
 
 /**
  * {@link Bell} of MySQL and MariaDB, which have no channels: it wakes sleeping sessions of other processes, which then look. So
- * they hear that there is something, and not what; only the process that rings hears it in full. What is waited for, its ends, and
- * looks for lost workers are not heard by others at all: these are for polls to find.
+ * they hear that there is something new, and not what; only the process that rings hears it in full. What is waited for, its
+ * ends, and looks for lost workers are not heard by others at all: these are for polls to find.
  */
 export class MysqlBell implements Bell {
   /** Undefined where no session of this process can be woken. */
@@ -123,7 +123,7 @@ export class MysqlBell implements Bell {
   }
 
   #woken(): void {
-    this.#tell('tasks', heardRing({}));
+    this.#tell('tasks', heardRing({ dueMs: 'lately' }));
     this.#board.look();
   }
 

@@ -56,7 +56,7 @@ export class NoticeBoard {
     // A poll sees what cannot be compared.
     if (isLater(found?.halted, known?.halted)) this.#tell(heardRing({ halt: true }));
     if (found && known && found.changed !== known.changed) this.#tell(heardRing({ changed: true }));
-    this.#tell(heardRing({ later: found?.due !== known?.due }));
+    this.#tell(heardRing({ later: found?.due !== known?.due, dueMs: 'lately' }));
   }
 }
 

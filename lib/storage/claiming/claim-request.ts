@@ -81,22 +81,27 @@ export function comparePickUp(a: PickUpPlace, b: PickUpPlace): number {
   return a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
 }
 
-/** What a ring was about: attempts due since then (ms), of that priority or a lower one. */
+/** What rings were about: attempts due since then (ms), of that priority or a lower one, and others that are new. */
 interface Heard {
   readonly dueMs: number;
   readonly highest: number;
+  readonly lately: boolean;
 }
 
-const nothing: Heard = { dueMs: Infinity, highest: -Infinity };
-const anything: Heard = { dueMs: -Infinity, highest: Infinity };
+const nothing: Heard = { dueMs: Infinity, highest: -Infinity, lately: false };
+const anything: Heard = { dueMs: -Infinity, highest: Infinity, lately: true };
 
 /** Attempts that were due at or after this time and have not been claimed yet; see {@link ClaimCursor}. */
 interface Position {
   /** As the database writes it, to the microsecond; undefined for the beginning of all times. */
   readonly since: string | undefined;
   readonly sinceMs: number;
+  /** True once it is as far back as a ring for new attempts moves it. */
+  readonly isBack?: boolean;
 }
 
+/** How long most transactions take from their insert to their commit. */
+const latelyMs = 1_000;
 /** A task without a ring should be found within that time. */
 const longestPauseMs = 5_000;
 /** Priorities remembered per route; a forgotten one costs time, never a task. */
@@ -113,8 +118,8 @@ const [highestOfAll, lowestOfAll] = [2_147_483_647, -2_147_483_648];
  *
  * A bounded claim still sees every priority, known or not: between the known ones lie stretches without a start. It
  * misses an attempt of a known priority that was due before the position and appeared later: a commit that took long, an
- * attempt given back, a row set back by hand. Rings move the position back to what they name, and a sweep from the front
- * finds what no ring announced. A sweep is made whenever the sweeps before it took at most 3% of the time; so a queue with
+ * attempt given back, a row set back by hand. Rings move the position back to what they name, by a second where they name
+ * no time, and a sweep from the front finds what no ring announced. A sweep is made whenever the sweeps before it took at most 3% of the time; so a queue with
  * few dead entries is nearly always claimed from the front, and one with many every few seconds.
  */
 export class ClaimCursor {
@@ -182,21 +187,29 @@ export class ClaimCursor {
     this.#moveBack(heard);
   }
 
-  /** A ring was about attempts due at that time (ms) or later, of that priority or a lower one. */
-  moveBack(dueMs: number, highest: number): void {
-    this.#moveBack({ dueMs, highest });
+  /**
+   * A ring was about attempts due at that time (ms) or later, of that priority or a lower one.
+   *
+   * @param dueMs `'lately'`: about attempts that were inserted a moment ago
+   */
+  moveBack(dueMs: number | 'lately', highest: number): void {
+    const rung: Heard = dueMs === 'lately' ? { ...nothing, lately: true } : { dueMs, highest, lately: false };
+    this.#moveBack(rung);
     for (const [request, heard] of this.#underWay) {
       this.#underWay.set(request, {
-        dueMs: Math.min(heard.dueMs, dueMs),
-        highest: Math.max(heard.highest, highest),
+        dueMs: Math.min(heard.dueMs, rung.dueMs),
+        highest: Math.max(heard.highest, rung.highest),
+        lately: heard.lately || rung.lately,
       });
     }
   }
 
-  #moveBack({ dueMs, highest }: Heard): void {
+  #moveBack({ dueMs, highest, lately }: Heard): void {
     for (const positions of this.#positions.values()) {
-      for (const [priority, { sinceMs }] of positions) {
-        if (priority <= highest && sinceMs > dueMs) positions.set(priority, positionAt(dueMs));
+      for (const [priority, { sinceMs, isBack }] of positions) {
+        const backMs = lately && !isBack ? sinceMs - latelyMs : sinceMs;
+        const ms = priority <= highest ? Math.min(backMs, dueMs) : backMs;
+        if (ms < sinceMs) positions.set(priority, { ...positionAt(ms), isBack: lately || isBack === true });
       }
     }
   }

@@ -69,7 +69,7 @@ export class LockedClaims implements Claims {
     return this.#locks.isJoined ? this.#lock(await this.#claims.claimUnattended(limit)) : [];
   }
 
-  heard(dueMs: number, highestPriority: number): void {
+  heard(dueMs: number | 'lately', highestPriority: number): void {
     this.#claims.heard(dueMs, highestPriority);
   }
 

@@ -24,10 +24,10 @@ export class MysqlClaims implements Claims {
   readonly #workerId: WorkerId;
   readonly #apart: RowsApart;
   readonly #rounds: ClaimRounds;
-  /** Routes that gave something to the last claim. */
+  /** Routes that gave something to the last claim that found something. */
   #lively: ReadonlySet<Route> = new Set();
-  /** True when something was heard since the last claim: work is likely, unless walks are slow, wherever it asks. */
-  #hasHeard = false;
+  /** True when these are likely to have more: the last claim found something, or something was heard since. */
+  #isLikely = false;
 
   /** @param apart attempts that claims leave out */
   constructor(access: ServerAccess, workerId: WorkerId, apart: RowsApart, { warn }: ClaimsOptions) {
@@ -67,23 +67,25 @@ export class MysqlClaims implements Claims {
     apart: readonly string[],
   ): Promise<SettleAndClaimResult> {
     const send = async (request: ClaimRequest): Promise<ClaimAnswer> => {
-      const isLikely = this.#hasHeard && !this.#rounds.cursor.sweepsRarely;
-      this.#hasHeard = false;
+      const lively = this.#isLikely ? this.#lively : new Set<Route>();
+      this.#isLikely = false;
       const claiming = (transaction: ClaimWork): Promise<ClaimAnswer> => transaction.claim(request);
-      const answer = await this.#inTransaction(claiming, completions, apart, isLikely);
-      this.#lively = new Set(answer.claimed.map(({ route }) => route));
+      const answer = await this.#inTransaction(claiming, completions, apart, lively);
+      if (answer.claimed.length > 0) {
+        this.#lively = new Set(answer.claimed.map(({ route }) => route));
+        this.#isLikely = true;
+      }
       return answer;
     };
     return this.#rounds.claim(demand, send, apart.length > 0);
   }
 
-  heard(dueMs: number, highestPriority: number): void {
-    this.#hasHeard = true;
+  heard(dueMs: number | 'lately', highestPriority: number): void {
+    this.#isLikely ||= !this.#rounds.cursor.sweepsRarely;
     this.#rounds.cursor.moveBack(dueMs, highestPriority);
   }
 
   invalidate(): void {
-    this.#hasHeard = true;
     this.#rounds.cursor.reset();
   }
 
@@ -117,7 +119,7 @@ export class MysqlClaims implements Claims {
     work: (transaction: ClaimWork) => Promise<T>,
     completions: readonly Completion[] = [],
     leftOut: readonly string[] = [],
-    isLikely = false,
+    lively: ReadonlySet<Route> = new Set(),
   ): Promise<T> {
     const { Claim = ClaimTransaction } = this.#access.ways;
     return this.#access.transaction((run) =>
@@ -128,7 +130,7 @@ export class MysqlClaims implements Claims {
           run,
           completions,
           leftOut,
-          isLively: (route) => isLikely || this.#lively.has(route),
+          lively,
         }),
       ),
     );

@@ -104,7 +104,7 @@ export class PostgresClaims implements Claims {
     return id == null ? undefined : BigInt(id);
   }
 
-  heard(dueMs: number, highestPriority: number): void {
+  heard(dueMs: number | 'lately', highestPriority: number): void {
     this.#rounds.cursor.moveBack(dueMs, highestPriority);
   }
 

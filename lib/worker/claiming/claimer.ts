@@ -87,8 +87,8 @@ export class Claimer {
     this.expect();
   }
 
-  /** A ring was about attempts due since then (ms), of that priority or a lower one. */
-  expectSince(dueMs: number, highest: number): void {
+  /** A ring was about attempts due since then (ms), or inserted lately, of that priority or a lower one. */
+  expectSince(dueMs: number | 'lately', highest: number): void {
     this.#parts.claims.heard(dueMs, highest);
     this.expect();
   }

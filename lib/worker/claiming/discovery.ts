@@ -78,10 +78,10 @@ export class Discovery {
     // Only a look claims attempts that run alone.
     if (later) promotion.request();
     if (dueMs === undefined) claimer.expectAnything();
-    else if (highest !== undefined) claimer.expectSince(dueMs, highest);
+    else claimer.expectSince(dueMs, highest ?? Infinity);
     if (route === undefined || later || dueMs === undefined || highest === undefined) this.request();
     else if (!isAsked) {
-      if (served.has(plainRoute(route))) map.learn({ route, priority: highest, dueMs });
+      if (dueMs !== 'lately' && served.has(plainRoute(route))) map.learn({ route, priority: highest, dueMs });
       else this.request();
     }
     return true;

@@ -272,13 +272,22 @@ test('a route whose best attempts are locked gives way, and is claimed again in 
 });
 
 /** A cursor that is told what claims took, without a database. */
-function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (tookMs: number) => void } {
+interface CursorAlone {
+  readonly cursor: ClaimCursor;
+  readonly routes: RouteDemand[];
+  /** Claims what was due at the beginning of 2026. */
+  readonly learn: (tookMs: number, meanwhile?: () => void) => void;
+}
+
+function cursorAlone(): CursorAlone {
   const cursor = new ClaimCursor(() => clock);
   const routes = [{ route: 't:a', limit: 1 }];
-  const learn = (tookMs: number): void => {
+  const learn = (tookMs: number, meanwhile?: () => void): void => {
     const request = { shape: 'single', stretches: cursor.stretches(routes), total: 1, depth: 1 } as const;
     const due = '2026-01-01 00:00:00+00';
     const claimed = [{ route: 't:a', priority: 50, due } as ClaimedRow];
+    cursor.sent(request);
+    meanwhile?.();
     cursor.learn(
       request,
       {
@@ -296,6 +305,23 @@ function cursorAlone(): { cursor: ClaimCursor; routes: RouteDemand[]; learn: (to
   };
   return { cursor, routes, learn };
 }
+
+test.each<[string, number]>([
+  ['before the next claim', 0],
+  ['while a claim is under way, whose snapshot may be older', 20],
+])('rings for something new move the cursor back by a second, however many come: %s', (_, meanwhile) => {
+  const { cursor, routes, learn } = cursorAlone();
+  const ring = (): void => cursor.moveBack('lately', Infinity);
+  learn(1_000);
+  learn(1_000);
+  const sinceOf = () => cursor.stretches(routes).find(({ bounds }) => bounds?.highest === 50)?.bounds?.since;
+  expect(sinceOf()).toBe('2026-01-01 00:00:00+00');
+  learn(1_000, () => {
+    for (let count = 0; count < meanwhile; count += 1) ring();
+  });
+  for (let count = meanwhile; count < 20; count += 1) ring();
+  expect(sinceOf()).toBe('2025-12-31T23:59:59.000Z');
+});
 
 test('a queue without dead entries is claimed from the front', () => {
   const { cursor, routes, learn } = cursorAlone();

@@ -30,8 +30,8 @@ export interface ClaimTransactionParts {
   readonly completions: readonly Completion[];
   /** Attempts that are not claimed. */
   readonly leftOut: readonly string[];
-  /** True for routes that gave something to the worker's last claim. */
-  readonly isLively: (route: Route) => boolean;
+  /** Routes where work is likely. */
+  readonly lively: ReadonlySet<Route>;
 }
 
 /** What one transaction does that completes attempts and claims others. */
@@ -55,15 +55,15 @@ export class ClaimTransaction implements ClaimWork {
   readonly #run: Run;
   readonly #completions: readonly Completion[];
   readonly #leftOut: LeftOut;
-  readonly #isLively: ClaimTransactionParts['isLively'];
+  readonly #lively: ReadonlySet<Route>;
 
-  constructor({ names, workerId, run, completions, leftOut, isLively }: ClaimTransactionParts) {
+  constructor({ names, workerId, run, completions, leftOut, lively }: ClaimTransactionParts) {
     this.#names = names;
     this.#workerId = workerId;
     this.#run = run;
     this.#completions = completions;
     this.#leftOut = { ids: leftOut };
-    this.#isLively = isLively;
+    this.#lively = lively;
   }
 
   /** Ids of the completions that were written; undefined when all were. */
@@ -123,7 +123,7 @@ export class ClaimTransaction implements ClaimWork {
 
   /** True where work is likely: in a stretch whose priority had some, or in a whole route. */
   #isLikely({ stretch: { route, bounds } }: Arm): boolean {
-    return this.#isLively(route) && (bounds === undefined || bounds.since !== undefined);
+    return this.#lively.has(route) && (bounds === undefined || bounds.since !== undefined);
   }
 
   async #begin(locking: readonly Arm[], looking: readonly Arm[]): Promise<Begun> {
