@@ -15,10 +15,12 @@ import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import { errorText } from '../observability/error-text.js';
 import type { WorkerId } from '../storage/attempt.js';
 
-/** What the loop of a worker may do; each mode only follows the one before. */
+/** What the loop of a worker may do; but for the first two, each mode only follows the one before. */
 export type Mode =
   /** Claims, and records outcomes. */
   | 'claiming'
+  /** Claims attempts that may have killed workers, one at a time and once nothing else runs; `claiming` before and after. */
+  | 'alone'
   /** Claims nothing: what runs goes on, its outcomes are recorded, and what a claim under way still brings is given back. */
   | 'draining'
   /** Nothing runs any more: ends once the last outcomes are in the table. */
@@ -31,6 +33,8 @@ export interface Loop {
   readonly mode: Mode;
   /** Claims, because there may be something new. */
   wake(): void;
+  /** Claims only what must run alone from now on, or everything again; a loop that stops does neither. */
+  setAlone(isAlone: boolean): void;
   /** Looks at what is due, and for new routes. */
   look(): void;
   /** Compares table and memory, and looks. */

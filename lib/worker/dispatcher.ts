@@ -26,7 +26,9 @@ import type { DispatcherParts } from './dispatcher-parts.js';
  *
  * ```
  * claiming ──stopClaiming──▶ draining ──finish──▶ settling ──all recorded, or the deadline──▶ ended
- *     └────────runOnly──────────▲
+ *   ▲  │└──────runOnly────────▲ ▲
+ *   │  └─setAlone─▶ alone ──────┘
+ *   └──────────────────┘
  * ```
  */
 export class Dispatcher implements Loop, HearingLoop {
@@ -126,6 +128,11 @@ export class Dispatcher implements Loop, HearingLoop {
     this.#parts.signal.set();
   }
 
+  setAlone(isAlone: boolean): void {
+    if (this.#isClaiming) this.#mode = isAlone ? 'alone' : 'claiming';
+    this.wake();
+  }
+
   heard(ring: Ring): boolean {
     if (ring.changed) this.compare();
     else if (this.#discovery.heard(ring)) this.wake();
@@ -153,7 +160,7 @@ export class Dispatcher implements Loop, HearingLoop {
 
   /** From now on nothing new is claimed; what runs goes on and is settled, and what a claim under way brings is given back. */
   stopClaiming(): void {
-    if (this.#mode === 'claiming') this.#mode = 'draining';
+    if (this.#isClaiming) this.#mode = 'draining';
     this.#agenda.stop();
     this.#isolation.end();
   }
@@ -190,7 +197,7 @@ export class Dispatcher implements Loop, HearingLoop {
   }
 
   get #isClaiming(): boolean {
-    return this.#mode === 'claiming';
+    return this.#mode === 'claiming' || this.#mode === 'alone';
   }
 
   /** All outcomes are in the table, and late claims are given back. */
@@ -217,12 +224,12 @@ export class Dispatcher implements Loop, HearingLoop {
   /** Sends what is left for a second statement while the first is under way. */
   async #runSecond(second: SecondStatement): Promise<void> {
     const { firstSent } = this.#underWay;
-    while (this.#mode === 'claiming' || this.#mode === 'draining') {
+    while (this.#isClaiming || this.#mode === 'draining') {
       await firstSent.wait();
       await nextTurn();
       // Work that does not wait for a statement is left to the first loop.
       const isFirstUnderWay = this.#underWay.has('first');
-      if (!this.#isClaiming || this.#mustCompare || this.#isolation.active || !isFirstUnderWay) continue;
+      if (this.#mode !== 'claiming' || this.#mustCompare || !isFirstUnderWay) continue;
       if (!second.canBeSent()) continue;
       try {
         if ((await this.#claim('second')) > 0) firstSent.set();

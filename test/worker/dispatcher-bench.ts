@@ -106,7 +106,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     heard: vi.fn<Claims['heard']>(),
     invalidate: vi.fn<Claims['invalidate']>(),
     claimUnattended: vi.fn<Claims['claimUnattended']>(async () => []),
-    wouldClaim: async () => false,
+    wouldClaim: async () => (await attempts.routeHeads([], 1)).length > 0,
     endUnreadable: vi.fn<Claims['endUnreadable']>(async () => []),
     setApart: vi.fn<Claims['setApart']>(async () => false),
   };
@@ -118,7 +118,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
       isolated: false,
     }),
     pausedRoutes: async () => [],
-    routeHeads: async () => [],
+    routeHeads: async (): ReturnType<AttemptStore['routeHeads']> => [],
     failMany: vi.fn<AttemptStore['failMany']>(async (failures) =>
       failures.map(({ id }): FailureOutcome => ({ id, nextAttemptInMs: undefined, deadId: undefined })),
     ),
@@ -174,7 +174,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
       get alive() {
         return state.alive;
       },
-      exclusively: async () => undefined,
+      exclusively: async (_, work) => work(),
     },
     executor,
     fanOut: { deliver },

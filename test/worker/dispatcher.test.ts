@@ -1,9 +1,24 @@
 import { expect, test, vi } from 'vitest';
 import { TarefaError } from '../../lib/errors.js';
+import type { AttemptStore } from '../../lib/storage/attempts.js';
+import { isolatedRoute } from '../../lib/storage/route.js';
 import { deferred, nextEvent } from '../support/waiting.js';
-import { claimedOf, passTime, settleDown, startDispatcher, useDispatchers } from './dispatcher-bench.js';
+import {
+  claimedOf,
+  type DispatcherBenchOptions,
+  passTime,
+  settleDown,
+  startDispatcher,
+  useDispatchers,
+} from './dispatcher-bench.js';
 
 useDispatchers();
+
+/** A suspect waits on a route that the worker serves. */
+const suspects: DispatcherBenchOptions['attempts'] = {
+  promote: async () => ({ promoted: 1, earliestMs: undefined, nextDueInMs: undefined, isolated: true }),
+  routeHeads: async () => [{ route: isolatedRoute('t:a'), priority: 50, dueMs: 0 }],
+};
 
 test('a worker that starts claims for all its slots, of what it serves', async () => {
   const { statements } = startDispatcher({ concurrency: 3 });
@@ -27,6 +42,26 @@ test('a claim that found nothing is not repeated until a ring', async () => {
   ring();
   expect((await statements.next()).demand?.total).toBe(2);
   expect(claims.heard).toHaveBeenCalledWith(1_000, 50);
+});
+
+test('a ring for something new on a route that is always asked for leads to a claim, and to no search for routes', async () => {
+  const routeHeads = vi.fn<AttemptStore['routeHeads']>(async () => []);
+  const { dispatcher, statements, claims } = startDispatcher({ attempts: { routeHeads } });
+  (await statements.next()).answer();
+  await settleDown();
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 1_000));
+  const before = routeHeads.mock.calls.length;
+  const ring = { later: false, halt: false, changed: false, dueMs: 'lately', highest: 70 } as const;
+  dispatcher.heard({ ...ring, route: 't:a' });
+  (await statements.next()).answer();
+  await settleDown();
+  expect(claims.heard).toHaveBeenLastCalledWith('lately', 70);
+  expect(routeHeads.mock.calls.length - before).toBe(0);
+  dispatcher.heard({ ...ring, route: undefined });
+  (await statements.next()).answer();
+  await settleDown();
+  expect(routeHeads.mock.calls.length - before).toBe(1);
 });
 
 test('a ring while a claim is under way leads to another one: that claim may not have seen the task', async () => {
@@ -226,6 +261,32 @@ test('a worker that stops settles what still ends, claims nothing, and ends with
   two.answer();
   await over;
   expect(dispatcher.mode).toBe('ended');
+});
+
+test('a worker whose turn it is claims suspects alone, until none is left', async () => {
+  const { dispatcher, statements, started } = startDispatcher({ attempts: suspects });
+  expect(dispatcher.mode).toBe('claiming');
+  (await statements.next()).answer({ claimed: [claimedOf()] });
+  const neighbour = await started.next();
+  await settleDown();
+  expect([dispatcher.mode, statements.left]).toEqual(['alone', 0]);
+  neighbour.succeed();
+  const alone = await statements.next();
+  expect(alone.completions).toMatchObject([{ id: neighbour.claimed.id }]);
+  expect(alone.demand).toMatchObject({ routes: [{ route: '!t:a' }], total: 1 });
+  alone.answer();
+  expect((await statements.next()).demand).toMatchObject({ routes: [{ route: 'p' }, { route: 't:a' }] });
+  expect(dispatcher.mode).toBe('claiming');
+});
+
+test('a worker that stops while it is alone goes on to its end', async () => {
+  const { dispatcher, statements } = startDispatcher({ attempts: suspects });
+  (await statements.next()).answer();
+  await statements.next();
+  expect(dispatcher.mode).toBe('alone');
+  dispatcher.stopClaiming();
+  await settleDown();
+  expect(dispatcher.mode).toBe('draining');
 });
 
 test('a worker of one attempt claims no other, whoever rings, and records its outcome', async () => {

@@ -84,6 +84,7 @@ function agendaWith(options: { readonly pollIntervalMs: number; readonly busyPol
   const loop = {
     mode: 'claiming',
     wake: nothing,
+    setAlone: nothing,
     look: nothing,
     compare: nothing,
     reconcile: nothing,

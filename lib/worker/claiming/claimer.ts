@@ -71,8 +71,8 @@ export class Claimer {
 
   /** Slots that are free now: none beside an attempt that is run alone. */
   get free(): number {
-    const { settler, capacity, isolation, underWay } = this.#parts;
-    return isolation.active || !this.#mayClaim() ? 0 : capacity.free(settler.unwritten + underWay.slots);
+    const { settler, capacity, underWay } = this.#parts;
+    return this.#isAlone || !this.#mayClaim() ? 0 : capacity.free(settler.unwritten + underWay.slots);
   }
 
   /** There may be something to claim. */
@@ -98,12 +98,12 @@ export class Claimer {
    * started these.
    */
   async turn(name: StatementName): Promise<Turn> {
-    const { settler, claims, isolation, map, agenda, underWay } = this.#parts;
+    const { settler, claims, map, agenda, underWay } = this.#parts;
     if (agenda.pollMissed) this.expectAnything();
     const outcomes = settler.take(underWay.share);
     const without = this.#blocked;
     this.#blocked = noRoutes;
-    const isAlone = isolation.active;
+    const isAlone = this.#isAlone;
     const free = this.#readDemand(outcomes.length > 0, without);
     if (outcomes.length === 0 && free.always.length === 0 && free.chosen.length === 0) return idle;
     const total = Math.min(free.total, underWay.share);
@@ -135,14 +135,19 @@ export class Claimer {
 
   #mayClaim(): boolean {
     const { loop, liveness, hidden } = this.#parts;
-    return loop.mode === 'claiming' && liveness.alive && hidden.found === undefined;
+    const isClaiming = loop.mode === 'claiming' || loop.mode === 'alone';
+    return isClaiming && liveness.alive && hidden.found === undefined;
+  }
+
+  get #isAlone(): boolean {
+    return this.#parts.loop.mode === 'alone';
   }
 
   /** What may be claimed now: nothing beside an attempt that is run alone. */
   #readDemand(hasOutcomes: boolean, without: ReadonlySet<Route>): Demand {
     const { settler, demands, isolation, pauses, running, underWay } = this.#parts;
     if (!this.#mayClaim()) return nothing;
-    if (isolation.active) {
+    if (this.#isAlone) {
       const holdsOthers = running.size > 0 || settler.pending > 0 || underWay.slots > 0;
       return holdsOthers ? nothing : { ...nothing, total: 1, always: isolation.routes };
     }

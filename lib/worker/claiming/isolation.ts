@@ -13,8 +13,8 @@ export interface IsolationParts {
   readonly liveness: Pick<Liveness, 'exclusively'>;
   readonly served: Pick<ServedRoutes, 'ranges' | 'learn' | 'has' | 'of'>;
   readonly pauses: Pick<Pauses, 'has'>;
-  /** Woken when it is this worker's turn, or no longer. A worker that stops takes none. */
-  readonly loop: Pick<Loop, 'mode' | 'wake'>;
+  /** Told when it is this worker's turn, or no longer. A worker that stops takes none. */
+  readonly loop: Pick<Loop, 'mode' | 'setAlone'>;
 }
 
 /** Isolated routes that are looked at: one that waits behind so many comes at a later look. */
@@ -30,8 +30,6 @@ const patienceMs = 30_000;
  */
 export class Isolation {
   readonly #parts: IsolationParts;
-  /** True while this worker claims isolated attempts only, and only when it runs nothing. */
-  active = false;
   #taking = false;
   #requested = false;
   #routes: readonly RouteDemand[] = [];
@@ -104,15 +102,13 @@ export class Isolation {
     if (!(await this.#isWanted()) || !this.#mayTake) return;
     await new Promise<void>((resolve) => {
       this.#end = resolve;
-      this.active = true;
       this.#patience = setTimeout(resolve, patienceMs);
-      this.#parts.loop.wake();
+      this.#parts.loop.setAlone(true);
     });
     clearTimeout(this.#patience);
     this.#end = undefined;
-    this.active = false;
     // A worker that has waited in vain lets another one have the turn until its next look.
     this.#requested = false;
-    this.#parts.loop.wake();
+    this.#parts.loop.setAlone(false);
   }
 }
