@@ -65,6 +65,29 @@ export const mysqlScenarios: readonly Scenario<MysqlStage>[] = [
     quick: true,
     run: (stage, size) => wait(stage, 50, size),
   },
+  {
+    name: 'mariadb: wait, 50/s, held snapshot',
+    about:
+      'The same while another session holds a REPEATABLE READ snapshot open, as `mysqldump --single-transaction` does, and after ' +
+      'another worker has worked off what 16 connections inserted one at a time within 15 s.',
+    peers: ['tarefa'],
+    columns: ['medianMs', 'p95Ms', 'p99Ms', 'maxMs', 'tasks'],
+    lessIsBetter: true,
+    quick: true,
+    run: async (stage, size) => {
+      const release = await stage.holdSnapshot();
+      try {
+        const worker = await stage.addWorker();
+        await worker.work('empty', 0);
+        await stage.desk.call('enqueueSingly', 16, size === 'full' ? 15 : 3, false);
+        await stage.desk.call('waitUntilDone', 60_000);
+        await worker.process.kill();
+        return await wait(stage, 50, size);
+      } finally {
+        await release();
+      }
+    },
+  },
 ];
 
 interface Backlog {
