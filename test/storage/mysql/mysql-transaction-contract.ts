@@ -17,7 +17,8 @@ export function exerciseMysqlTransactions(flavour: MysqlFlavour): void {
     const opened = await open();
     const { database, ask } = opened;
     await ask('create table if not exists meeting (id int primary key, n int, text varchar(10))');
-    await ask('replace into meeting (id, n) values (1, 0), (2, 0), (3, 0), (4, 0)');
+    const rows = Array.from({ length: 500 }, (_, index) => `(${index + 1}, 0)`).join();
+    await ask(`replace into meeting (id, n) values ${rows}`);
     const worker = await register(database);
     const claimed = await claimNew(database, worker);
     const transaction = database.transactions.begin(worker.id);
@@ -29,7 +30,7 @@ export function exerciseMysqlTransactions(flavour: MysqlFlavour): void {
   async function meet({ openSession, running }: OpenedMysql, handler: Pick<TaskTransaction, 'query'>) {
     const other = await openSession();
     await other.query('start transaction');
-    // Who has changed less is undone.
+    // Whoever has changed less is undone.
     await other.query('update meeting set n = n + 1 where id > 1');
     await handler.query('update meeting set n = n + 1 where id = 1');
     const waiting = other.query('update meeting set n = n + 1 where id = 1 /* the other */');
