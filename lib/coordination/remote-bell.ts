@@ -12,7 +12,7 @@ interface Listener<Topic extends BellTopic> {
 
 type Listeners = { readonly [Topic in BellTopic]: Set<Listener<Topic>> };
 
-/** From one ring for tasks to the next: with 1 ms a producer at full speed inserts a seventh less. */
+/** From one ring for tasks to the next: with 1 ms a producer at full speed inserted a seventh less over NATS. */
 const leastMs = 4;
 
 /** {@link Bell} beside the database: for databases and poolers that wake nobody. */

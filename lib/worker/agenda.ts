@@ -28,6 +28,11 @@ export type Mode =
   /** Sends nothing more: what is left is recovery's. */
   | 'ended';
 
+/** True while it claims something. */
+export function isClaiming(mode: Mode): boolean {
+  return mode === 'claiming' || mode === 'alone';
+}
+
 /** The loop that the timers of a worker wake. */
 export interface Loop {
   readonly mode: Mode;

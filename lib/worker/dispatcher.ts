@@ -10,7 +10,7 @@ import { Discovery } from './claiming/discovery.js';
 import { Isolation } from './claiming/isolation.js';
 import { LateClaims } from './claiming/late-claims.js';
 import { Pauses, readPaused } from './claiming/pauses.js';
-import { Agenda, type HearingLoop, type Loop, type Mode } from './agenda.js';
+import { Agenda, type HearingLoop, isClaiming, type Loop, type Mode } from './agenda.js';
 import { RouteMap } from './claiming/route-map.js';
 import { SecondStatement } from './claiming/second-statement.js';
 import { Unreadable } from './claiming/unreadable.js';
@@ -197,7 +197,7 @@ export class Dispatcher implements Loop, HearingLoop {
   }
 
   get #isClaiming(): boolean {
-    return this.#mode === 'claiming' || this.#mode === 'alone';
+    return isClaiming(this.#mode);
   }
 
   /** All outcomes are in the table, and late claims are given back. */

@@ -17,6 +17,8 @@ import type { ServerAccess } from './other-ways.js';
 import { RefusedRows } from './refused-rows.js';
 import { seeBest } from './statements/claim-arms.js';
 
+const nowhere: ReadonlySet<Route> = new Set();
+
 /** {@link Claims} by `for update skip locked`, in transactions of two texts, or three. */
 export class MysqlClaims implements Claims {
   readonly parallel = 1;
@@ -25,7 +27,7 @@ export class MysqlClaims implements Claims {
   readonly #apart: RowsApart;
   readonly #rounds: ClaimRounds;
   /** Routes that gave something to the last claim that found something. */
-  #lively: ReadonlySet<Route> = new Set();
+  #lively = nowhere;
   /** True when these are likely to have more: the last claim found something, or something was heard since. */
   #isLikely = false;
 
@@ -67,7 +69,7 @@ export class MysqlClaims implements Claims {
     apart: readonly string[],
   ): Promise<SettleAndClaimResult> {
     const send = async (request: ClaimRequest): Promise<ClaimAnswer> => {
-      const lively = this.#isLikely ? this.#lively : new Set<Route>();
+      const lively = this.#isLikely ? this.#lively : nowhere;
       this.#isLikely = false;
       const claiming = (transaction: ClaimWork): Promise<ClaimAnswer> => transaction.claim(request);
       const answer = await this.#inTransaction(claiming, completions, apart, lively);
@@ -119,7 +121,7 @@ export class MysqlClaims implements Claims {
     work: (transaction: ClaimWork) => Promise<T>,
     completions: readonly Completion[] = [],
     leftOut: readonly string[] = [],
-    lively: ReadonlySet<Route> = new Set(),
+    lively = nowhere,
   ): Promise<T> {
     const { Claim = ClaimTransaction } = this.#access.ways;
     return this.#access.transaction((run) =>

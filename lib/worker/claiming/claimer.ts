@@ -12,7 +12,7 @@ import { type Capacity, type Demand, type Demands, type KnownDemand, nothing } f
 import { FairShares } from './fair-shares.js';
 import type { Isolation } from './isolation.js';
 import type { Pauses } from './pauses.js';
-import type { Agenda, Loop } from '../agenda.js';
+import { type Agenda, isClaiming, type Loop } from '../agenda.js';
 import type { RouteMap } from './route-map.js';
 import type { Unreadable } from './unreadable.js';
 import { Signal } from '../../timing/signal.js';
@@ -135,8 +135,7 @@ export class Claimer {
 
   #mayClaim(): boolean {
     const { loop, liveness, hidden } = this.#parts;
-    const isClaiming = loop.mode === 'claiming' || loop.mode === 'alone';
-    return isClaiming && liveness.alive && hidden.found === undefined;
+    return isClaiming(loop.mode) && liveness.alive && hidden.found === undefined;
   }
 
   get #isAlone(): boolean {

@@ -111,6 +111,23 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
     expect([keysOf(await claimFrom(claims, 9)), texts.sent]).toEqual([['2'], 7]);
   });
 
+  test('a ring locks nothing on routes that gave nothing last: such a walk goes on behind their ends', async () => {
+    const { claims: of, access } = await bench.openAnother();
+    const claims = of('7');
+    const routes = ['t:a', 't:b'].map((route) => ({ route, limit: 9 }));
+    await insert('1', 0, { topic: 'b' });
+    expect(keysOf(await claimFrom(claims, 9, routes))).toEqual(['1']);
+    expect(keysOf(await claimFrom(claims, 9, routes))).toEqual([]);
+    claims.heard('lately', Infinity);
+    const texts = countTexts(access);
+    expect(keysOf(await claimFrom(claims, 9, routes))).toEqual([]);
+    const [, locking] = /-- name: lock_best([^;]*);/.exec(texts.text) ?? [];
+    expect([texts.text.match(/-- name: lock_best/g), locking?.match(/rota_pronta/g)]).toMatchObject([
+      { length: 1 },
+      { length: 1 },
+    ]);
+  });
+
   test('listed routes give their best in their order, though some are only looked at', async () => {
     const claims = bench.claimsOf('7');
     for (const key of ['1', '2', '3', '4']) await insert(`a${key}`);
@@ -268,14 +285,15 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
   });
 }
 
-/** How many texts transactions send from now on. */
-function countTexts(access: MysqlAccess): { sent: number } {
-  const counter = { sent: 0 };
+/** The texts that transactions send from now on, and how many they are. */
+function countTexts(access: MysqlAccess): { sent: number; text: string } {
+  const counter = { sent: 0, text: '' };
   const transaction = access.transaction.bind(access);
   access.transaction = (work, name) =>
     transaction((run) => {
       const counted: typeof run = (...text) => {
         counter.sent += 1;
+        counter.text += `${text[0]};`;
         return run(...text);
       };
       return work(counted);
