@@ -8,7 +8,6 @@ import type { PurgeRoutine } from '../maintenance/purge.routine.js';
 import type { QueueEvents } from '../events.js';
 import { defaultQueueName } from '../options/part-token.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
-import { CloseSteps } from './close-steps.js';
 import { openStorage } from './open-storage.js';
 import type { OpenedStorage, PreparedQueue } from './opened-storage.js';
 import { StartAttempts } from './start-attempts.js';
@@ -210,4 +209,18 @@ function makeAdmin(
     purge: () => purge.runNow(),
     stalled: () => worker.stalled,
   });
+}
+
+/** How what was opened is closed: in the opposite order. */
+class CloseSteps {
+  readonly #steps: (() => Promise<unknown>)[] = [];
+
+  readonly add = (step: () => Promise<unknown>): void => {
+    this.#steps.push(step);
+  };
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    for (const step of this.#steps.splice(0).reverse()) await step();
+  }
 }

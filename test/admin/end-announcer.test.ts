@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endsChannel, waitsChannel } from '../../lib/coordination/postgres/channels.js';
+import { endsChannel, waitsChannel } from '../../lib/coordination/postgres/postgres-bell.js';
 import { TaskHandler } from '../../lib/index.js';
 import { listen } from '../support/listening.js';
 import { useQueue } from '../worker/queue-bench.js';

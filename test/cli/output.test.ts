@@ -2,10 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { nearest } from '../../lib/values/nearest.js';
 import { outputLogger } from '../../lib/cli/output/output-logger.js';
-import { Output } from '../../lib/cli/output/output.js';
+import { Output, withoutPasswords } from '../../lib/cli/output/output.js';
 import { ProgressBar } from '../../lib/cli/output/progress-bar.js';
 import { readableBytes, readableDuration, readableTime } from '../../lib/cli/output/readable.js';
-import { withoutPasswords } from '../../lib/cli/secrets.js';
 import { textTable } from '../../lib/cli/output/text-table.js';
 import { runCli } from './support.js';
 

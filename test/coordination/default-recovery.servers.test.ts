@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { looksChannel } from '../../lib/coordination/postgres/channels.js';
+import { looksChannel } from '../../lib/coordination/postgres/postgres-bell.js';
 import { TaskHandler } from '../../lib/index.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { holdTimers, type HeldTimers } from '../support/held-timers.js';

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { looksChannel } from '../../lib/coordination/postgres/channels.js';
+import { looksChannel } from '../../lib/coordination/postgres/postgres-bell.js';
 import { SessionLiveness } from '../../lib/coordination/session-liveness.js';
 import { TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { holdTimers, type HeldTimers } from '../support/held-timers.js';

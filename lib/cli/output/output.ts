@@ -3,7 +3,6 @@ import { endlessName } from '../../storage/columns.js';
 import { paintFor, type Paint } from './colours.js';
 import { readableTime } from './readable.js';
 import { ProgressBar, silentProgress, type Progress } from './progress-bar.js';
-import { withoutPasswords } from '../secrets.js';
 import { textTable, type Cell } from './text-table.js';
 import { visibleJson, visibleLine, visibleText } from './visible-text.js';
 
@@ -117,4 +116,11 @@ function jsonText(value: unknown, indent?: number): string {
     return typeof one === 'bigint' ? String(one) : one;
   };
   return visibleJson(JSON.stringify(value, replacer, indent) ?? 'null');
+}
+
+/** Hides the password of every address in a text: `postgres://shop:***@db/shop`. */
+export function withoutPasswords(text: string): string {
+  return text
+    .replace(/([a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@]*):\S*@/gi, '$1:***@')
+    .replace(/([?&\s](?:password|pass|pwd)=)[^&\s]*/gi, '$1***');
 }

@@ -1,4 +1,4 @@
-import type { TarefaError } from '../../errors.js';
+import { TarefaError } from '../../errors.js';
 import type { WorkerId } from '../attempt.js';
 import type { ClaimsOptions } from '../claims.js';
 import type { QueueDatabase } from '../database.js';
@@ -7,7 +7,6 @@ import type { Interop } from '../interop.js';
 import { RowsApart } from '../rows-apart.js';
 import type { SqlHandle } from '../sql-handle.js';
 import { TaskLocks } from './interop/task-locks.js';
-import { noInterop } from './partitions/no-interop.js';
 import type { RunTransaction } from './partitions/short-transaction.js';
 import { PostgresAdmin, type AdminBell } from './postgres-admin.js';
 import { PostgresAttempts } from './postgres-attempts.js';
@@ -27,6 +26,7 @@ import { idWarnings } from './schema/id-sequence.js';
 import { describeSecured, readTables, securedTables } from './schema/row-security.js';
 import { refusedOperator } from './schema/schema-rights.js';
 import { prepareSchema, type PreparedSchema, type SchemaRequest } from './schema/prepare-schema.js';
+import type { QueueTables } from './identifiers.js';
 
 /** What a queue in PostgreSQL is made of. */
 export interface PostgresDatabaseParts extends QueueAccessParts {
@@ -123,4 +123,12 @@ export class PostgresDatabase implements QueueDatabase {
   close(): Promise<void> {
     return this.#access.close();
   }
+}
+
+/** Workers of nsj-queue-lib fail attempts without a fence: only unique indexes prevent two next attempts. */
+function noInterop({ qualifiedName }: QueueTables): TarefaError {
+  return new TarefaError(
+    'OPTIONS_INVALID',
+    `interop: workers of nsj-queue-lib need the unique indexes that a partitioned table cannot have, and ${qualifiedName} is one: end these workers, and leave interop out`,
+  );
 }

@@ -2,7 +2,7 @@ import { livenessPrefix } from '../../coordination/lock-names.js';
 import type { EndedOnRoute, History, HistoryRequest, MeasuredAttempt } from '../history.js';
 import { readInconsistencies, type CheckRequest, type Inconsistency } from '../inconsistencies.js';
 import { readTaskRecord, readText } from '../columns.js';
-import { readNextTasks, readWorkers } from '../read-status.js';
+import { readNextTasks, readWorkers, readPlaces } from '../read-status.js';
 import type {
   LastAttempts,
   QueueReports,
@@ -21,17 +21,23 @@ import type { QueueAccess } from './queue-access.js';
 import { queryReadable, readInTransaction } from './readable-rows.js';
 import { readWaitingRoutes } from './read-waiting.js';
 import { readHistory } from './reports/read-history.js';
-import { readQueueLag } from './reports/queue-lag.js';
 import { readQueueStatus } from './reports/queue-status.js';
 import { searchTasks } from './reports/task-search.js';
 import { beforeNewest, findInconsistencies } from './statements/check.js';
 import * as history from './statements/history.js';
 import { lastAttempts, searchPayload } from './statements/search.js';
-import { livingWorkers, nextScheduled, statusSettings, walkSettings } from './statements/status.js';
+import {
+  livingWorkers,
+  nextScheduled,
+  statusSettings,
+  walkSettings,
+  pendingPlaces,
+} from './statements/status.js';
+import type { RunTransaction } from './partitions/short-transaction.js';
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
-/** Each part of what is read may take this long. */
+/** Each part of what is read may take this long: where dead entries of an index have piled up it is given up then. */
 const timeoutMs = 2_000;
 
 /** {@link QueueReports} in PostgreSQL, on connections of its own: neither do handlers wait for it, nor it for handlers. */
@@ -148,4 +154,14 @@ export class PostgresReports implements QueueReports {
   async #look(text: string, values: unknown[]): Promise<Rows> {
     return (await queryReadable(this.#access.looks, text, values)).rows;
   }
+}
+
+/** How long the pending task that is due for longest has waited, in ms; 0 when none waits. */
+async function readQueueLag(transaction: RunTransaction, tables: QueueTables): Promise<number> {
+  return readInTransaction<number>(transaction, async (tx, read) => {
+    await tx.query(statusSettings(timeoutMs));
+    await tx.query(walkSettings);
+    const { oldest } = readPlaces((await read(tx, pendingPlaces(tables))).rows);
+    return Math.max(0, oldest?.waitingMs ?? 0);
+  });
 }

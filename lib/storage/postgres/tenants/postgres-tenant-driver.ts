@@ -9,7 +9,6 @@ import { connectionConfig, connectionKey } from '../connections/connection-confi
 import { OwnPool } from '../connections/own-pool.js';
 import { goodbyeMs, Sockets } from '../connections/sockets.js';
 import { doneStatements, type DoneStatements } from './done-table.js';
-import { isRefusedLogin } from './login-error.js';
 import { PostgresTenantConnection } from './postgres-tenant-connection.js';
 
 /** What of the options concerns connections. */
@@ -138,4 +137,12 @@ function namesDatabase({ database, connectionString: url }: ClientConfig): boole
     url !== undefined &&
     (!URL.canParse(url) || !url.startsWith('postgres') || new URL(url).pathname.length > 1)
   );
+}
+
+/** Wrong password, unknown role, no entry in pg_hba, or no such database: credentials may have changed. */
+const refusedLogins = new Set(['28P01', '28000', '3D000']);
+
+/** True when PostgreSQL did not let us in with these credentials. */
+function isRefusedLogin(error: unknown): boolean {
+  return refusedLogins.has((error as { code?: string } | null | undefined)?.code ?? '');
 }
