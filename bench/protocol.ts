@@ -73,7 +73,7 @@ export interface Adapter {
   subscribe?(count: number): Promise<void>;
   /** Publishes so often and waits until every subscription has its deliveries. */
   publish?(times: number): Promise<void>;
-  /** Deletes all history that is old enough; answers how many rows. */
+  /** Deletes all history that is old enough; returns how many rows. */
   purge?(): Promise<number>;
   /** How long each view of its dashboard takes, by the names of figures. */
   views?(): Promise<Readonly<Record<string, number>>>;

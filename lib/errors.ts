@@ -46,7 +46,7 @@ export const errorTable = {
     todo: 'Choose another table name, or upgrade the library; a table of nsj-queue-lib is taken over by `npx tarefa adopt`.',
   },
   SCHEMA_BUSY: {
-    when: 'A change of the tables waited for a lock again and again, in vain; the message names who holds it.',
+    when: 'A change of the tables waited for a lock again and again and never got it; the message names who holds it.',
     todo: 'End that transaction, or run the command again when the table is less busy: it goes on where it stopped.',
   },
   INPUT_INVALID: {
@@ -87,7 +87,7 @@ export const errorTable = {
   },
   TASK_CANCELLED: {
     when: 'A running task was cancelled: the reason of its `ctx.signal`.',
-    todo: 'Nothing: unless the attempt succeeds all the same, it ends cancelled, whatever its handler throws.',
+    todo: 'Nothing: unless the attempt succeeds anyway, it ends cancelled, whatever its handler throws.',
   },
   TASK_ENDED: {
     when: '`ctx` was used after its handler had returned, thrown or timed out.',
@@ -159,7 +159,7 @@ export const errorTable = {
   },
   WORKER_LOST: {
     when: 'The worker that ran an attempt disappeared before the attempt ended.',
-    todo: 'Nothing: the next attempt starts by itself. Look for crashes if it repeats.',
+    todo: 'Nothing: the next attempt starts automatically. Look for crashes if it repeats.',
   },
   WORKER_STOPPED: {
     when: 'Something was asked of a worker that is stopping or has stopped.',

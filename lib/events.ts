@@ -216,7 +216,7 @@ export interface QueueEventMap {
     readonly unfinished: number;
   };
   /** A statement of the worker keeps failing; it tries again until `worker.recovered`. */
-  'worker.troubled': {
+  'worker.error': {
     /** Its id in the table of workers. */
     readonly workerId: string;
     /** What the database said. */

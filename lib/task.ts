@@ -122,7 +122,7 @@ export interface TaskContext {
   client(): Promise<DriverClient>;
   /**
    * A connection to the database of the task's tenant, where the option `tenantDatabases` is set. It is the same one for
-   * all of the handler and goes back by itself. It is outside of the task's transaction: what is done there happens at
+   * all of the handler and goes back automatically. It is outside of the task's transaction: what is done there happens at
    * least once, and with `once()` of the handle once.
    *
    * @example

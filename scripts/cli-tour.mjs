@@ -60,7 +60,7 @@ One from arguments, which prints its id; many from lines of JSON, all or none:`,
     silently: [`MAIL=down ${work}`],
     commands: ['npx tarefa tasks --status failed', 'npx tarefa task 1'],
   },
-  'It is up again, so the task starts anew:',
+  'It is up, so the task starts again:',
   {
     commands: ['npx tarefa retry --all --topic send-receipt --dry-run', 'npx tarefa retry 1'],
   },

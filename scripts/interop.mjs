@@ -153,7 +153,7 @@ async function spawned(args) {
   return { status, stdout, stderr };
 }
 
-/** Answers rows, on MariaDB as well. */
+/** Returns rows, on MariaDB as well. */
 function openPool(address) {
   if (values.mariadb) {
     const pool = createPool({ uri: address });

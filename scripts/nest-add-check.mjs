@@ -91,7 +91,7 @@ function digestOf(app) {
   return hash.digest('hex');
 }
 
-/** Answers what it printed. */
+/** Returns what it printed. */
 async function run(program, args, cwd, env = process.env) {
   say(`${relative(folder, cwd)}$ ${program} ${args.join(' ')}`);
   const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,6 +1,6 @@
 // `npm run release:check`: looks at everything that must be right before `npm publish`, and says so line by line.
 //   node scripts/release-check.mjs [--tarball FILE]     a tarball that is there already instead of a new one
-// Exit code 1 when something is wrong. Changes nothing but dist/lib, which is built anew. docs/releasing.md has the whole procedure.
+// Exit code 1 when something is wrong. Changes nothing but dist/lib, which is rebuilt. docs/releasing.md has the whole procedure.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -71,7 +71,7 @@ function cachesOf(flavour) {
 async function unpackMariadb(stage) {
   await unpackDebs(stage, aptOptions, async (options) => {
     const wanted = await planInstallation(options, ['mariadb-server-core']);
-    // The machine has it: a copy is taken all the same, because one runs as it was unpacked.
+    // The machine has it: a copy is taken anyway, because one runs as it was unpacked.
     if (!wanted.some((name) => name.startsWith('mariadb-server-core='))) wanted.push('mariadb-server-core');
     return wanted;
   });

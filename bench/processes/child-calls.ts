@@ -43,12 +43,12 @@ export interface ChildCalls {
   consumed(count: number): Promise<void>;
   stopSustaining(): Promise<void>;
   subscribe(count: number): Promise<void>;
-  /** Publishes so often; answers how many ms passed until every subscription had its deliveries. */
+  /** Publishes so often; returns how many ms passed until every subscription had its deliveries. */
   publish(times: number): Promise<number>;
-  /** Deletes all history that is old enough; answers how many rows. */
+  /** Deletes all history that is old enough; returns how many rows. */
   purge(): Promise<number>;
   views(): Promise<Readonly<Record<string, number>>>;
-  /** Waits until nothing is left to do; answers when that was, or undefined after `limitMs`. */
+  /** Waits until nothing is left to do; returns when that was, or undefined after `limitMs`. */
   waitUntilDone(limitMs: number): Promise<number | undefined>;
   /** Starts working. After `target` starts of handlers it tells at once, else every 10 ms; `children` as in `Adapter.work`. */
   work(kind: HandlerKind, target: number, children?: number): Promise<void>;

@@ -50,7 +50,7 @@ async function purgeAndWork(stage: Stage, size: Size): Promise<Outcome> {
   await worker.work('empty', 0);
   const begunMs = monotonicMs();
   worker.process.onStarted(() => {
-    // Those that are timed come besides: counted in, they would let the backlog grow.
+    // Those that are timed are extra: counted in, they would let the backlog grow.
     const timed = Math.floor(((monotonicMs() - begunMs) / 1_000) * timedPerSecond);
     stage.desk.call('consumed', Math.max(0, worker.process.started - timed)).catch(() => undefined);
   });

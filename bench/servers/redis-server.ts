@@ -22,7 +22,7 @@ export class RedisServer {
   readonly port: number;
   readonly version: string;
 
-  /** Answers undefined where `redis-server` cannot be had. */
+  /** Returns undefined where `redis-server` cannot be had. */
   static async start(): Promise<RedisServer | undefined> {
     const redis = await findRedis();
     if (redis === undefined) return undefined;

@@ -17,12 +17,12 @@ export function messageOf(reason: unknown): string {
   return Array.from(reason.replaceAll('\0', '')).slice(0, columnLength.message).join('');
 }
 
-/** What a call is told besides, each read once. */
+/** The options of a call, each read once. */
 export function readOptions<Name extends string>(
   given: unknown,
   names: readonly Name[],
 ): Readonly<Partial<Record<Name, unknown>>> {
-  return readFields('what is given besides', given, names, (name) => {
+  return readFields('the options', given, names, (name) => {
     const near = nearest(name, names);
     const hint = near === undefined ? `there is ${names.join(', ')}` : `did you mean '${near}'?`;
     return `there is no option '${name.slice(0, 100)}' here: ${hint}`;

@@ -83,7 +83,7 @@ export class BulkRun {
     return this.#refused;
   }
 
-  /** Does it; answers after each block how many it was. It stops when the caller stops asking. */
+  /** Does it; returns after each block how many it was. It stops when the caller stops asking. */
   async *run(plan: BulkPlan): AsyncGenerator<number> {
     for (let after: string | null = '0'; after !== null;) {
       const block: BulkBlock = await this.block(plan, after);

@@ -52,7 +52,7 @@ export function readCancellable(given: unknown): CancelTarget {
   if (key === null)
     throw invalid('externalKey must be text: without one every task of the topic would be meant');
   if (topic === undefined)
-    throw invalid('topic must be given besides externalKey; null for tasks without one');
+    throw invalid('topic must be given with externalKey; null for tasks without one');
   return { topic: readText('topic', topic, columnLength.topic), externalKey: key };
 }
 

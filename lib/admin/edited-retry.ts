@@ -30,7 +30,7 @@ export function readNote({ by, reason }: Readonly<Partial<Record<keyof EditNote,
 }
 
 /**
- * Starts a failed task anew with another payload, which is checked as an insert's is.
+ * Starts a failed task again with another payload, which is checked as an insert's is.
  *
  * @param current the task as it stands
  * @returns id of the new attempt; undefined unless the task has failed
@@ -57,7 +57,7 @@ export async function retryWithPayload(
 }
 
 function refusalOf({ subscriptionId }: TaskRecord, { interop }: PayloadRules): string | undefined {
-  if (subscriptionId !== null) return 'a delivery carries what was published; publish it anew';
+  if (subscriptionId !== null) return 'a delivery carries what was published; publish it again';
   if (!interop) return undefined;
   return 'workers of nsj-queue-lib would go on with the one it was inserted with; insert a new task';
 }

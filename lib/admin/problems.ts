@@ -1,5 +1,5 @@
 import type { History, RouteHistory } from '../storage/history.js';
-import type { TroubledEndpoint } from '../storage/endpoints.js';
+import type { FailingEndpoint } from '../storage/endpoints.js';
 import type { Inconsistency, InconsistencyKind } from '../storage/inconsistencies.js';
 import { namesOfRoute, plainRoute } from '../storage/route.js';
 import type { StatusReport, WorkerStall } from '../storage/status-report.js';
@@ -77,7 +77,7 @@ export interface ProblemSources {
   readonly report: StatusReport;
   /** Of the last hour; undefined where it could not be read. */
   readonly history: History | undefined;
-  readonly endpoints: readonly TroubledEndpoint[];
+  readonly endpoints: readonly FailingEndpoint[];
   readonly inconsistencies: readonly Inconsistency[];
   /** Of the worker of this process. */
   readonly stalled: WorkerStall | undefined;
@@ -119,7 +119,7 @@ export function findProblems({
     ...untreated(report),
     ...oldSnapshot(report),
     ...fullNotifications(report),
-    ...(history?.routes ?? []).flatMap(troublesOf),
+    ...(history?.routes ?? []).flatMap(failingOf),
     ...endpoints.map(endpointProblem),
     ...pauses(report),
     ...report.unknown.map(({ section, reason }): QueueProblem => ({ kind: 'unread', section, reason })),
@@ -171,7 +171,7 @@ function fullNotifications({ notifyUsage: usage }: StatusReport): readonly Queue
   return usage !== null && usage >= muchUsage ? [{ kind: 'notify-full', usage }] : [];
 }
 
-function troublesOf({
+function failingOf({
   route,
   succeeded,
   failed,
@@ -198,7 +198,7 @@ function endpointProblem({
   failures,
   restsUntil,
   deactivatedFor,
-}: TroubledEndpoint): QueueProblem {
+}: FailingEndpoint): QueueProblem {
   return restsUntil === null
     ? { kind: 'deactivated', subscriptionId, reason: deactivatedFor ?? '' }
     : { kind: 'open-circuit', subscriptionId, until: restsUntil, failures };

@@ -35,7 +35,7 @@ export class PurgeRun {
   }
 
   /**
-   * Counts the rows that may be deleted, by topic; answers after each window those in it, and changes nothing. Of a table in
+   * Counts the rows that may be deleted, by topic; returns after each window those in it, and changes nothing. Of a table in
    * partitions some stay until the rest of their partition may go.
    */
   async *count(): AsyncGenerator<readonly PurgeableCount[]> {

@@ -186,8 +186,8 @@ export class QueueAdmin {
   }
 
   /**
-   * Starts a failed or cancelled task anew, with all its attempts before it: its key, payload and history stay. A task that ran
-   * out of attempts has a dead task besides, which has an id of its own and is retried by that.
+   * Starts a failed or cancelled task again, with all its attempts before it: its key, payload and history stay. A task that ran
+   * out of attempts also has a dead task, which has an id of its own and is retried by that.
    *
    * @param id of any of its attempts
    * @returns id of the new attempt
@@ -200,7 +200,7 @@ export class QueueAdmin {
   }
 
   /**
-   * Starts a failed or cancelled task anew with another payload, which is checked as that of an insert is. The attempts before keep theirs;
+   * Starts a failed or cancelled task again with another payload, which is checked as that of an insert is. The attempts before keep theirs;
    * the metadata of the new one tells of it: `{ "tarefa:edits": [{ at, by, reason, after }] }`, where `after` is the id of the
    * attempt that it follows.
    *
@@ -236,7 +236,7 @@ export class QueueAdmin {
 
   /**
    * Ends tasks that wait for their first or their next attempt, and asks those that run to stop: their `ctx.signal` aborts, in
-   * whatever process, within a moment, or at the next poll of a worker that does not listen. One that succeeds all the same has
+   * whatever process, within a moment, or at the next poll of a worker that does not listen. One that succeeds anyway has
    * succeeded; else it ends cancelled.
    *
    * To be cancelled is no failure: there is no next attempt and no dead task, and bulk retries leave it out. The column `status` says
@@ -333,13 +333,13 @@ export class QueueAdmin {
 
   /**
    * Tells all workers that run now to stop after their current work; one that does not listen sees it at its next poll.
-   * Answers their ids. Needs the right to update `<table>_worker`.
+   * Returns their ids. Needs the right to update `<table>_worker`.
    */
   async halt(): Promise<readonly string[]> {
     return this.#parts.database.workers.haltAll();
   }
 
-  /** Deletes old history now, by the queue's own rules; answers how many attempts. */
+  /** Deletes old history now, by the queue's own rules; returns how many attempts. */
   purge(): Promise<number> {
     return this.#parts.purge();
   }

@@ -1,4 +1,4 @@
-import type { EndpointStore, TroubledEndpoint } from '../storage/endpoints.js';
+import type { EndpointStore, FailingEndpoint } from '../storage/endpoints.js';
 import type { ErrorKind } from '../storage/error-kind.js';
 import type { History } from '../storage/history.js';
 import type { Inconsistency } from '../storage/inconsistencies.js';
@@ -24,7 +24,7 @@ export interface StatusOptions {
 /** What of a queue's database tells of it. */
 interface StatusSource {
   readonly reports: Pick<QueueReports, 'status' | 'history' | 'check'>;
-  readonly endpoints: Pick<EndpointStore, 'troubled'>;
+  readonly endpoints: Pick<EndpointStore, 'failing'>;
   classify(error: unknown): ErrorKind;
 }
 
@@ -91,7 +91,7 @@ export class StatusReader {
   }
 
   /** Empty too where this role may not see them. */
-  async #endpoints(): Promise<readonly TroubledEndpoint[]> {
-    return (await this.#database.endpoints.troubled(mostEndpoints)) ?? [];
+  async #endpoints(): Promise<readonly FailingEndpoint[]> {
+    return (await this.#database.endpoints.failing(mostEndpoints)) ?? [];
   }
 }

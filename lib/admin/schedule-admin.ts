@@ -160,7 +160,7 @@ export class ScheduleAdmin {
   }
 
   /**
-   * Inserts the task of a schedule now, besides its times; a paused one as well. Answers the task's id.
+   * Inserts the task of a schedule now, besides its times; a paused one as well. Returns the task's id.
    *
    * @throws {TarefaError} `TASK_DUPLICATE` when the task before has not ended and must not overlap; `SCHEDULE_NOT_FOUND`
    */

@@ -48,7 +48,7 @@ export class SubscriptionAdmin {
 
   /** All of them, or those of one topic, by id. */
   async list(options: { readonly topic?: string | undefined } = {}): Promise<readonly SubscriptionRecord[]> {
-    const { topic } = readFields('what is given besides', options, ['topic']);
+    const { topic } = readFields('the options', options, ['topic']);
     return this.#subscriptions.list(readText('topic', topic, columnLength.topic) ?? undefined);
   }
 
@@ -73,7 +73,7 @@ export class SubscriptionAdmin {
 
   /**
    * Changes what is given of a subscription; the rest stays. What was a secret between the old URL and this queue is none of a
-   * new origin's (scheme, host and port) business: its headers have to be given anew then, and its deliveries are signed with
+   * new origin's (scheme, host and port) business: its headers have to be given again then, and its deliveries are signed with
    * a new secret, which `QueueWebhooks.createSecret()` makes known.
    *
    * @throws {TarefaError} `INPUT_INVALID`; `SUBSCRIPTION_NOT_FOUND`

@@ -42,7 +42,7 @@ export async function refusal(
   );
 }
 
-/** Why a task was not started anew. */
+/** Why a task was not started again. */
 export async function refusedRetry(admin: TaskAdmin, id: string): Promise<TarefaError> {
   const { current } = await findAttempts(admin, id);
   const rule = isRetriable(current)

@@ -5,7 +5,7 @@ import type { InstanceWrapper } from '@nestjs/core/injector/instance-wrapper.js'
 import type { Module } from '@nestjs/core/injector/module.js';
 
 /**
- * Answers true as soon as something of the application cannot be made, false once all of it is. Nest calls no hook then, and
+ * Returns true as soon as something of the application cannot be made, false once all of it is. Nest calls no hook then, and
  * hands the application to nobody: who has opened something for it has to close that.
  */
 export async function cannotBeMade(container: ModulesContainer): Promise<boolean> {

@@ -15,7 +15,7 @@ import {
   type DetachedWorkerParts,
 } from '../worker/children/detached-worker.js';
 import type { ChildReady, ChildReport, DetachedOrder } from '../worker/children/messages.js';
-import { surroundingsOf } from '../worker/running/handler-context.js';
+import { runDepsOf } from '../worker/running/handler-context.js';
 import type { QueueCore } from './core.js';
 import type { QueueWorkerAssembly } from './worker.js';
 
@@ -47,7 +47,7 @@ export class ChildApplication {
     this.runner = new ChildRunner(
       database,
       registry,
-      surroundingsOf(core),
+      runDepsOf(core),
       tell,
       errorProperties(options.errorProperties, new Redaction(redact)),
     );

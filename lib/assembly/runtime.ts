@@ -210,7 +210,7 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** More likely a mistake than a plan, unless another worker has the live handler. */
   #tellDeadOnly(): void {
-    // Which subscriptions are webhooks is in the table: they have live handlers all the same.
+    // Which subscriptions are webhooks is in the table: they have live handlers anyway.
     const mayBeWebhook = (route: Route): boolean =>
       this.#parts.webhooks !== undefined && isSubscriptionRoute(route);
     const deadOnly = this.#parts.assembly.registry.deadOnlyRoutes();

@@ -15,7 +15,7 @@ export interface ServerBasis {
 }
 
 /**
- * Makes this process the server of nsj-queue-lib's client-server mode. Answers how it stops being that.
+ * Makes this process the server of nsj-queue-lib's client-server mode. Returns how it stops being that.
  *
  * @throws {TarefaError} `OPTIONS_INVALID` where it cannot have its ports
  */

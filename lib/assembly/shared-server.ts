@@ -28,11 +28,11 @@ export function shareServer(
   events: QueueEvents,
 ): SharedQueue {
   const place = `the server of the client-server mode at ${server.host}:${server.notifyPort}`;
-  const locks = new ServerLocks(server, (trouble) => {
-    if (trouble === undefined) events.emit('notice', { message: `${place} hears this worker again` });
+  const locks = new ServerLocks(server, (outage) => {
+    if (outage === undefined) events.emit('notice', { message: `${place} hears this worker again` });
     else
       events.emit('warning', {
-        message: `${place} is out of reach, so this worker claims nothing: ${trouble}`,
+        message: `${place} is out of reach, so this worker claims nothing: ${outage}`,
       });
   });
   const stuck = (): void => {

@@ -12,7 +12,7 @@ import { WebhookRoutes } from '../webhooks/webhook-routes.js';
 import { readWebhookUrl } from '../webhooks/webhook-url.js';
 import { assembleParts, type QueueWorkerAssembly } from './worker.js';
 
-/** What a process that delivers webhooks has besides. */
+/** What a process that delivers webhooks also has. */
 export interface WebhookAssembly {
   readonly routes: WebhookRoutes;
   readonly client: WebhookClient;
@@ -62,7 +62,7 @@ export function assembleWebhooks(core: QueueCore, main: QueueWorkerAssembly): We
       unknownTasks: 'leave',
     },
     registry: new WebhookRegistry(routes, delivery, main.registry),
-    holds: () => endpoints.holds(),
+    pausedRoutes: () => endpoints.pausedRoutes(),
     admin: (): QueueAdmin => admin,
   });
   main.worker.attach(worker);

@@ -30,7 +30,7 @@ import type { ChildPools } from '../worker/children/child-pools.js';
 import type { DetachedChildrenParts } from '../worker/children/detached-children.js';
 import { DetachedWorker, type DetachedWorkerParts } from '../worker/children/detached-worker.js';
 import { HaltOrder } from '../worker/halt-order.js';
-import { HiddenRows, Standstill, Trouble } from '../worker/standstill.js';
+import { HiddenRows, Standstill, Outage } from '../worker/standstill.js';
 import { Listening } from '../worker/agenda.js';
 import { LoopMonitor } from '../worker/loop-monitor.js';
 import { QueueWorker, type QueueWorkerParts } from '../worker/queue-worker.js';
@@ -85,7 +85,7 @@ export interface WorkerBasis {
   /** Where isolated handlers run, given what fails the attempts of processes that have ended. Default: there are none. */
   readonly children?:
     ((parts: Pick<DetachedChildrenParts, 'registry' | 'recovery'>) => ChildPools) | undefined;
-  readonly holds?: DispatcherParts['holds'];
+  readonly pausedRoutes?: DispatcherParts['pausedRoutes'];
   /** Default: one of its own. */
   readonly table?: TableWatch | undefined;
   /** What is hidden besides what is secret by its name. Default: nothing. */
@@ -95,7 +95,7 @@ export interface WorkerBasis {
 /** Puts a worker together. Nothing runs until it is started. */
 export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
   const { database, bell, liveness, events, options, closing, declared, schedules, tenants } = basis;
-  const { registry = new HandlerRegistry(), counter, holds, redact = [] } = basis;
+  const { registry = new HandlerRegistry(), counter, pausedRoutes, redact = [] } = basis;
   const propertiesOf = errorProperties(options.errorProperties, new Redaction(redact));
   const execution = (workerId: WorkerId, pools?: ChildPools): Execution => {
     const signal = new Signal();
@@ -114,16 +114,16 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
       const served = new ServedRoutes(registry, options, pools);
       const capacity = new Capacity(served, options);
       const hidden = new HiddenRows(database);
-      const trouble = new Trouble(workerId, events);
-      const shared = { database, bell, liveness: living, halt, served, capacity, holds, options, events };
-      const dispatcher = new Dispatcher(workerId, { executor, hidden, trouble, ...others, ...shared });
+      const outage = new Outage(workerId, events);
+      const shared = { database, bell, liveness: living, halt, served, capacity, pausedRoutes, options, events };
+      const dispatcher = new Dispatcher(workerId, { executor, hidden, outage, ...others, ...shared });
       const { running } = dispatcher;
       const standstill = new Standstill({
         workerId,
         database,
         liveness: living,
         hidden,
-        trouble,
+        outage,
         running,
         events,
       });

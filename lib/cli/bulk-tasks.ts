@@ -18,7 +18,7 @@ export interface BulkWords {
   readonly field?: string;
   /** `retried`: also its name in JSON. */
   readonly done: string;
-  /** `start anew`: what they do then. */
+  /** `start again`: what they do then. */
   readonly outcome: string;
 }
 

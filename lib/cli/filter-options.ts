@@ -30,7 +30,7 @@ export const filterOptions: Readonly<Record<string, CommandOption>> = {
   message: { type: 'string', value: '<text>', description: 'whose message holds that text, in any case' },
 };
 
-/** The status besides. */
+/** The status as well. */
 export const statusOption: Readonly<Record<string, CommandOption>> = {
   status: {
     type: 'string',

@@ -34,7 +34,7 @@ export async function taskNumber(admin: QueueAdmin, id: string): Promise<string>
 /**
  * Does something with each task, and goes on when one of them is refused.
  *
- * @param act is given the number of the task; answers what `--json` shows besides, and the line that is shown otherwise
+ * @param act is given the number of the task; returns what `--json` also shows, and the line that is shown otherwise
  * @returns 0 when all were done, 3 when some were, 2 when none was
  */
 export async function forEachTask(

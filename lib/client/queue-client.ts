@@ -165,7 +165,7 @@ export class QueueClient {
 
   /**
    * Wakes workers for tasks that were inserted in a transaction of yours. Call it after the commit, on MySQL and MariaDB: nothing
-   * rings there when that commits, and the tasks wait for the next poll. On PostgreSQL the commit rings by itself, unless the
+   * rings there when that commits, and the tasks wait for the next poll. On PostgreSQL the commit rings automatically, unless the
    * transaction has set `tarefa.quiet`. A client that was made without the module, and one of a queue without a
    * database, wakes nobody. Never rejects.
    *
@@ -201,7 +201,7 @@ export class QueueClient {
 
   #transactionOf(options: InsertOptions): SqlHandle | undefined {
     const { tx } = readFields(
-      'what an insert is told besides',
+      'the second argument of an insert',
       options,
       ['tx'],
       (name) => `an insert has no option '${name.slice(0, 100)}': give the transaction as { tx }`,

@@ -32,7 +32,7 @@ export class EndListener {
     return this.#bell.ring('waits', { firstAttemptId, forMs });
   }
 
-  /** Calls back at that task's end; answers the function that stops it. */
+  /** Calls back at that task's end; returns the function that stops it. */
   listen(firstAttemptId: string, ended: () => void): () => void {
     const listeners = this.#waiting.get(firstAttemptId) ?? new Set();
     listeners.add(ended);

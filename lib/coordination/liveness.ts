@@ -23,7 +23,7 @@ export interface Liveness {
   readonly failure: unknown;
   /** Holds a worker's liveness until `release`; false, and nothing is held, where another one lives by that id. */
   hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean>;
-  /** Runs `work` unless another worker runs that routine now; answers undefined when one does. */
+  /** Runs `work` unless another worker runs that routine now; returns undefined when one does. */
   exclusively<T>(routine: Routine, work: () => Promise<T>): Promise<T | undefined>;
   /**
    * Which of the workers that have started and not stopped, and of some others, hold no liveness; undefined while this

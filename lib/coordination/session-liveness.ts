@@ -64,7 +64,7 @@ export class SessionLiveness implements Liveness {
     this.#stopWatching = session.watch({
       lost: (error) => watcher.lost(error),
       restored: () => {
-        // Should it fail, the worker's death is noticed all the same, a minute later.
+        // Should it fail, the worker's death is noticed anyway, a minute later.
         void this.#workers.revive(workerId).catch(() => undefined);
         watcher.restored();
       },

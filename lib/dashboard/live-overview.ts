@@ -4,7 +4,7 @@ import { refusalOf } from './refusal.js';
 
 /** What is sent to a page that watches. */
 export interface OverviewEvent {
-  readonly type: 'overview' | 'trouble' | 'heartbeat';
+  readonly type: 'overview' | 'failed' | 'heartbeat';
   readonly data: string;
 }
 
@@ -66,7 +66,7 @@ export class LiveOverview {
     const event = await this.#read().then(
       (overview): OverviewEvent => ({ type: 'overview', data: JSON.stringify(overview) }),
       (error: unknown): OverviewEvent => ({
-        type: 'trouble',
+        type: 'failed',
         data: JSON.stringify(refusalOf(error).body),
       }),
     );

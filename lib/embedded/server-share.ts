@@ -78,7 +78,7 @@ export class ServerShare {
       if (existsSync(wanted)) withStartLockSync(wanted, lastMomentMs, leave);
       else leave();
     } catch {
-      // A full disk, perhaps; the process ends all the same, and the next start finds the server.
+      // A full disk, perhaps; the process ends anyway, and the next start finds the server.
     }
   }
 

@@ -34,7 +34,7 @@ export class NotifyRoutine {
     this.#options = options;
   }
 
-  /** Runs one round; answers how many tasks were promoted, undefined when another worker runs it now. */
+  /** Runs one round; returns how many tasks were promoted, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
     return this.#liveness.exclusively('notify', async () => {
       const { promoted, isolated } = await this.#promoteAll();

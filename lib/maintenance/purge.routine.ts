@@ -65,12 +65,12 @@ export class PurgeRoutine {
     this.#windowRows = Math.max(rules.limit, mostWindowRows);
   }
 
-  /** Runs one round; answers how many rows were deleted, undefined when another worker runs it now. */
+  /** Runs one round; returns how many rows were deleted, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
     return this.#liveness.exclusively('purge', () => this.runNow());
   }
 
-  /** Runs one round, also beside another worker that runs one: rows that it has locked are left to it. Answers how many were deleted. */
+  /** Runs one round, also beside another worker that runs one: rows that it has locked are left to it. Returns how many were deleted. */
   async runNow(): Promise<number> {
     this.#cut = new AbortController();
     const { maxAgeDays } = this.#rules;

@@ -109,7 +109,7 @@ export class Recovery {
     return performance.now() - this.#lookedAt < lookCounts * this.#parts.timing.intervalMs;
   }
 
-  /** Two looks, far enough apart: for the retry routine. Answers how many attempts were recovered. */
+  /** Two looks, far enough apart: for the retry routine. Returns how many attempts were recovered. */
   async round(): Promise<number> {
     this.#pace.hurry();
     const recovered = await this.look();
@@ -159,7 +159,7 @@ export class Recovery {
     const looker = this.#workerId;
     const ring = looker === undefined ? undefined : bell.carried('looks', looker);
     const found = await liveness.findMissing(this.#unregistered, ring);
-    // What was missing before counts all the same: a server that restarts often must not stop recovery for good.
+    // What was missing before counts anyway: a server that restarts often must not stop recovery for good.
     if (!found) return 0;
     const { missing, noted, hasOthers, atMs, notifyUsage } = found;
     this.#clock.learn(atMs);

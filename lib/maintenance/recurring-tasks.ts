@@ -87,7 +87,7 @@ export class RecurringTasks {
     if (!this.#started) this.#alarm.clear();
   }
 
-  /** Moves all that is due; answers in how many ms to look again. */
+  /** Moves all that is due; returns in how many ms to look again. */
   async #advance(): Promise<number> {
     const { database, declared } = this.#parts;
     while (this.#started) {
@@ -100,7 +100,7 @@ export class RecurringTasks {
     return Infinity;
   }
 
-  /** Answers how many were moved here, and how many the database refused. */
+  /** Returns how many were moved here, and how many the database refused. */
   async #move(
     due: readonly DueSchedule[],
     nowMs: number,

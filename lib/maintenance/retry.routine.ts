@@ -17,7 +17,7 @@ export class RetryRoutine {
     return this.#recovery.isContinuous ? 0 : this.run();
   }
 
-  /** Runs one round; answers how many attempts were recovered, undefined when another worker runs it now. */
+  /** Runs one round; returns how many attempts were recovered, undefined when another worker runs it now. */
   run(): Promise<number | undefined> {
     return this.#liveness.exclusively('retry', () => this.#recovery.round());
   }

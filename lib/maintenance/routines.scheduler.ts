@@ -6,7 +6,7 @@ import type { QueueEvents } from '../events.js';
 export interface ScheduledRoutine {
   readonly name: 'retry' | 'notify' | 'purge';
   readonly minutes: readonly number[];
-  /** Answers how many rows it changed, undefined when another worker runs it now. */
+  /** Returns how many rows it changed, undefined when another worker runs it now. */
   readonly run: () => Promise<number | undefined>;
   /** Lets a round under way end early. */
   readonly cutShort?: () => void;

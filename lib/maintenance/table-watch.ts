@@ -22,7 +22,7 @@ const [checkMs, checkTimeoutMs] = [60_000, 2_000];
  * A net under what ends. An attempt fails and has its next attempt, or its dead task, in one commit, and a publication its
  * deliveries; whatever takes that away, a trigger, a hand or a bug, would lose the task in silence. So a worker that has failed
  * attempts looks a moment later, by their ids, whether what follows them is there. A next attempt that is missing and not due yet is
- * inserted, the rest is told. Besides, at most once a minute, the newest rows are checked: also for what a worker that is lost
+ * inserted, the rest is told. At most once a minute the newest rows are checked as well, also for what a worker that is lost
  * cannot look for any more, and for attempts that run while nobody holds them. Where nothing ends and nobody is lost, nothing is asked.
  */
 export class TableWatch {
@@ -156,7 +156,7 @@ export class TableWatch {
     this.#tell('no-dead-task', idsOf(left, 'no-dead-task'), false);
   }
 
-  /** Answers why the database refuses some of them; one that it refuses keeps no other away. */
+  /** Returns why the database refuses some of them; one that it refuses keeps no other away. */
   async #insertNext(found: readonly UnfollowedAttempt[]): Promise<string | undefined> {
     const {
       refused: [first],

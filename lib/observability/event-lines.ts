@@ -37,7 +37,7 @@ export const eventLines: Lines = {
           `worker ${workerId} stopped with ${unfinished} tasks unfinished: another worker recovers them`,
           { workerId, unfinished },
         ),
-  'worker.troubled': ({ workerId, error }) => {
+  'worker.error': ({ workerId, error }) => {
     const message = errorText(error);
     return line(
       'error',

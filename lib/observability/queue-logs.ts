@@ -102,7 +102,7 @@ export class QueueLogs {
   }
 }
 
-/** Starts or stops the clock of the attempt that an event is about; answers how long it took. */
+/** Starts or stops the clock of the attempt that an event is about; returns how long it took. */
 function timed(clock: TaskClock, name: QueueEventName, event: AnyEvent): number | undefined {
   if (!('task' in event)) return undefined;
   const { id } = event.task;

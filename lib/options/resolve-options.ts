@@ -91,7 +91,7 @@ export interface ResolvedOptions extends WorkerOptions {
 const embeddedInProduction =
   "connection is 'embedded', and NODE_ENV is 'production': a PostgreSQL in a folder of this process is for development, and " +
   'its tasks are on no server that is backed up or shared. Give the address of a server (is DATABASE_URL missing?); where ' +
-  'an own one is meant all the same, start it by startEmbeddedPostgres() and give its url';
+  'if you want one of your own anyway, start it by startEmbeddedPostgres() and give its url';
 
 const everyFiveMinutes = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
 

@@ -13,7 +13,7 @@ const onlyOf = {
   listen: `wake: 'listen' is for PostgreSQL: MySQL and MariaDB wake by 'kill' or 'poll'`,
 } as const;
 
-/** By default they poll there all the same, as all do that hold a lease. */
+/** By default they poll there anyway, as all do that hold a lease. */
 const noneWakes = "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll: leave it out";
 
 const bellIsAnOption =

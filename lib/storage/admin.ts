@@ -104,7 +104,7 @@ export interface TaskAdmin {
   attemptsOf(id: string, withPayload: boolean): Promise<readonly TaskRecord[]>;
   /** Ids of the first attempts of the dead tasks that a task left. */
   deadTasksOf(firstAttemptId: string): Promise<readonly string[]>;
-  /** Starts a failed task anew; the id of its new attempt. */
+  /** Starts a failed task again; the id of its new attempt. */
   retry(id: string): Promise<string | undefined>;
   /** Starts a failed task again with another payload; the id of its new attempt. */
   retryEdited(id: string, edited: EditedPayload): Promise<string | undefined>;

@@ -39,7 +39,7 @@ export interface QueueDatabase {
   /** Says what an error means that a method of the database has thrown. */
   classify(error: unknown): ErrorKind;
   /**
-   * Of an error that says that this process lacks a right: `RIGHTS_MISSING` with the grants that an operator has besides. Of any
+   * Of an error that says that this process lacks a right: `RIGHTS_MISSING` with the grants that an operator also has. Of any
    * other error undefined.
    */
   explainRefusal(error: unknown): Promise<TarefaError | undefined>;

@@ -1,7 +1,7 @@
 import type { Route } from './attempt.js';
 
 /** A route whose deliveries wait. */
-export interface RouteHold {
+export interface PausedRoute {
   readonly route: Route;
   /** Undefined: until a change ends it. */
   readonly forMs: number | undefined;
@@ -35,7 +35,7 @@ export interface EndpointRecord extends EndpointHealth, EndpointAddress {
 }
 
 /** An endpoint that rests or was taken out of service. */
-export type TroubledEndpoint = Pick<
+export type FailingEndpoint = Pick<
   EndpointHealth,
   'subscriptionId' | 'failures' | 'restsUntil' | 'deactivatedFor'
 >;
@@ -84,7 +84,7 @@ export interface EndpointStore {
    * over, one caller gets the turn to probe for that long; to it the route is free. A rest or a turn that ends later than one
    * that begins now is over: the database's clock was set back since.
    */
-  holds(probeMs: number, longestRestMs: number): Promise<readonly RouteHold[]>;
+  pausedRoutes(probeMs: number, longestRestMs: number): Promise<readonly PausedRoute[]>;
   /** Says which of these subscriptions exist, and whether they have a URL. */
   haveUrls(ids: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
   /** Reads where a subscription leads; undefined when there is none. */
@@ -97,7 +97,7 @@ export interface EndpointStore {
    * Lists endpoints that rest or were taken out of service, at most `limit`; undefined where this role may not read them, as one
    * that only looks may not: URLs and headers may hold secrets.
    */
-  troubled(limit: number): Promise<readonly TroubledEndpoint[] | undefined>;
+  failing(limit: number): Promise<readonly FailingEndpoint[] | undefined>;
   /** Notes a success, at most once per interval while nothing else changes; true when it ended a rest. */
   noteSuccess(id: string, intervalMs: number): Promise<boolean>;
   /**

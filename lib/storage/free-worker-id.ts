@@ -13,7 +13,7 @@ export interface IdSource {
 const mostIds = 1_000;
 
 /**
- * Takes an id by which nobody holds attempts. Ids begin anew when a table is emptied: what a worker of before holds would count
+ * Takes an id by which nobody holds attempts. Ids start over when a table is emptied: what a worker of before holds would count
  * as the new one's, and never be recovered.
  *
  * @throws {TarefaError} `SCHEMA_CONFLICT`

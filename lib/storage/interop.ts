@@ -12,7 +12,7 @@ export interface ForeignLocks {
 export interface Interop {
   /**
    * Gives back the task locks of attempts that the worker does not hold any more, and takes again those that went with a
-   * connection. Answers false when another session has one of these: to be called again in a moment.
+   * connection. Returns false when another session has one of these: to be called again in a moment.
    */
   keepTaskLocks(workerId: WorkerId, held: readonly string[]): Promise<boolean>;
   /** Looks for workers of nsj-queue-lib whose task locks are not in the database. */

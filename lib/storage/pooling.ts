@@ -104,7 +104,7 @@ export class ConnectionLine<C extends object> {
     if (this.#lent.delete(connection)) this.#askForMore();
   }
 
-  /** One is closed, or not to be lent again. Answers whether it was at hand. */
+  /** One is closed, or not to be lent again. Returns whether it was at hand. */
   drop(connection: C): boolean {
     const place = this.#atHand.indexOf(connection);
     if (place === -1) return false;
@@ -133,7 +133,7 @@ export class ConnectionLine<C extends object> {
     this.#rejectFrom(this.#asked, error);
   }
 
-  /** Those on their way may take long, or never come: one that is idle is asked for all the same. */
+  /** Those on their way may take long, or never come: one that is idle is asked for anyway. */
   #askForMore(): void {
     if (this.#waiting.length > (this.#idle > 0 ? 0 : this.#asked)) this.#ask();
   }

@@ -83,7 +83,7 @@ export class RowsApart {
   /**
    * What a claim answers, with the time when it may find more.
    *
-   * @param until as it was before the claim was sent: a row whose time came meanwhile was left out all the same
+   * @param until as it was before the claim was sent: a row whose time came meanwhile was left out anyway
    */
   announced(result: SettleAndClaimResult, until: number | undefined): SettleAndClaimResult {
     if (until === undefined) return result;
@@ -167,7 +167,7 @@ export class RowsApart {
     );
   }
 
-  /** Answers how many times in a row it was refused. */
+  /** Returns how many times in a row it was refused. */
   #set<Key>(apart: Map<Key, Apart>, key: Key): number {
     const times = (apart.get(key)?.times ?? 0) + 1;
     const ms = Math.min(longestMs, firstMs * 2 ** (times - 1));

@@ -93,7 +93,7 @@ export interface ScheduleStore {
   /** Ends a pause: it goes on at `nextAt`. False when it was not paused. */
   resume(id: string, nextAt: Date | null): Promise<boolean>;
   /**
-   * Writes those that code declares where they are missing, or differ in rule or task; a time that is due stays. Answers the ids of
+   * Writes those that code declares where they are missing, or differ in rule or task; a time that is due stays. Returns the ids of
    * those that it has written, and of those that somebody else has added, which stay as they are.
    */
   declare(
@@ -101,6 +101,6 @@ export interface ScheduleStore {
   ): Promise<{ readonly written: readonly string[]; readonly foreign: readonly string[] }>;
   /** Those that are due, at most so many: of what code declares only these. */
   due(declared: readonly string[], most: number): Promise<DueSchedules>;
-  /** Moves schedules that are as they were read and not paused, each with its tasks; answers the ids of these. */
+  /** Moves schedules that are as they were read and not paused, each with its tasks; returns the ids of these. */
   move(moves: readonly ScheduleMove[]): Promise<readonly string[]>;
 }

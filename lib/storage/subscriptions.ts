@@ -38,7 +38,7 @@ export interface SubscriptionStore {
   /** Deletes a subscription; false when there was none. */
   remove(id: string): Promise<boolean>;
   /**
-   * Makes the missing rows of subscriptions that have a topic; answers the row of each subscription that has one. An existing
+   * Makes the missing rows of subscriptions that have a topic; returns the row of each subscription that has one. An existing
    * row keeps its values. Undefined for a role that may not read the rows, when none has to be made.
    */
   declare(declared: readonly DeclaredSubscription[]): Promise<readonly SubscriptionRow[] | undefined>;

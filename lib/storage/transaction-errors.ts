@@ -14,7 +14,7 @@ export function usedAfterEnd(): TarefaError {
 export function endedByHandler(): TarefaError {
   return new TarefaError(
     'TRANSACTION_BROKEN',
-    'the handler ended the transaction of ctx.db by itself: leave COMMIT and ROLLBACK to the queue',
+    'the handler itself ended the transaction of ctx.db: leave COMMIT and ROLLBACK to the queue',
   );
 }
 

@@ -76,7 +76,7 @@ export interface GroupedTransaction extends TaskTransaction {
 /** The transaction of a group did not end as it should, through no fault of the task that hears of it. */
 export class GroupBroken extends Error {
   override readonly name = 'GroupBroken';
-  /** True when what the task did is in the database all the same: another one has committed it. */
+  /** True when what the task did is in the database anyway: another one has committed it. */
   readonly kept: boolean;
 
   constructor(message: string, { cause, kept = false }: { cause?: unknown; kept?: boolean } = {}) {

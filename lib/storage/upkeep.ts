@@ -43,7 +43,7 @@ export interface PurgeableCount {
 
 /** Makes room ahead of inserts, and deletes history that is no longer needed. */
 export interface Upkeep {
-  /** Makes the storage that the next inserts need, where that is not made by itself. */
+  /** Makes the storage that the next inserts need, where that is not made automatically. */
   prepareAhead(): Promise<void>;
   /** Deletes what can go without being looked at row by row: storage whose tasks are all over and old. */
   purgeAtOnce(olderThanDays: number): Promise<PurgedAtOnce>;

@@ -24,7 +24,7 @@ export interface WorkerDescription {
   readonly detached?: DetachedDescription | undefined;
 }
 
-/** What a detached worker says of itself besides. */
+/** What a detached worker also says of itself. */
 export interface DetachedDescription {
   /** The worker that has started it. */
   readonly parent: WorkerId;
@@ -71,7 +71,7 @@ export interface WorkerRegistry {
   /** Forgets a worker that did not start: its id is another one's. */
   withdraw(workerId: WorkerId): Promise<void>;
   /**
-   * Writes a running worker down again whose row was deleted, and makes the key anew that deliveries are sealed with if that is gone
+   * Writes a running worker down again whose row was deleted, and makes the key again that deliveries are sealed with if that is gone
    * as well; rows that are there stay as they are. A role that may not make the key leaves it to the next start.
    */
   restore(workerId: WorkerId, worker: WorkerDescription): Promise<void>;
@@ -80,7 +80,7 @@ export interface WorkerRegistry {
    * then be found late, and not of a lost one that is back.
    */
   retire(workerId: WorkerId, why: 'stopped' | 'lost'): Promise<void>;
-  /** Tells all workers that run now to stop after their current work; answers their ids. */
+  /** Tells all workers that run now to stop after their current work; returns their ids. */
   haltAll(): Promise<readonly WorkerId[]>;
   /** True when the worker was told to stop, in its row; undefined when it has none any more. */
   isHalted(workerId: WorkerId): Promise<boolean | undefined>;
@@ -103,8 +103,8 @@ export interface WorkerRegistry {
    */
   findMissing(look: LookForMissing): Promise<MissingWorkers | undefined>;
   /**
-   * Marks which workers are missing; answers those that have been for that long, and were at an earlier look. A mark from the
-   * future, as a clock that is set back leaves it, begins anew.
+   * Marks which workers are missing; returns those that have been for that long, and were at an earlier look. A mark from the
+   * future, as a clock that is set back leaves it, starts over.
    */
   confirmLost(missing: readonly WorkerId[], missingForMs: number): Promise<readonly WorkerId[]>;
   /** Forgets workers that stopped longer ago than that. */

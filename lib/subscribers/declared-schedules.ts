@@ -72,7 +72,7 @@ export class DeclaredSchedules {
     await this.#declare();
   }
 
-  /** Answers ids of rows that code did not write. */
+  /** Returns ids of rows that code did not write. */
   async #declare(): Promise<readonly string[]> {
     if (this.#all.length === 0) return [];
     const nowMs = await this.#database.schedules.clock();

@@ -1,7 +1,7 @@
 import { TarefaError } from '../errors.js';
 
 /**
- * Answers the method that a decorator stands on, and refuses one that Nest would never find, instead of ignoring it.
+ * Returns the method that a decorator stands on, and refuses one that Nest would never find, instead of ignoring it.
  *
  * @param decorator as users write it
  * @throws {TarefaError} `HANDLER_INVALID`

@@ -57,7 +57,7 @@ function replacedMethod(
   if (!nearest || nearest === owner) {
     return 'another decorator has put something else in the place of the method. Put it above that one';
   }
-  // Decorated anew, the overriding method says itself what it is for.
+  // Decorated again, the overriding method says itself what it is for.
   if (decorationsOf(nearest).some((one) => one.method === method)) return undefined;
   const override = `${nearest.constructor.name}.${method}`;
   return `${override} overrides it without a decorator. Decorate that method, too`;

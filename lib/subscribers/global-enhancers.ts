@@ -114,7 +114,7 @@ function isMissed(type: unknown): boolean {
 
 interface AllOfOneKind {
   readonly instances: readonly object[];
-  /** Those made anew for each request. */
+  /** Those created for each request. */
   readonly wrappers: readonly { readonly metatype?: unknown }[];
 }
 

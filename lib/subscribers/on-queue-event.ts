@@ -24,7 +24,7 @@ export type ListenerDecorator<Name extends QueueEventName> = <
 
 /**
  * Calls the method for each event of that name. What it throws, or rejects with, becomes a warning: a listener
- * disturbs no task. The class needs one instance: a listener of one that is made anew for each request or user is named at start,
+ * disturbs no task. The class needs one instance: a listener of one that is created for each request or user is named at start,
  * and not called.
  *
  * @example

@@ -50,7 +50,7 @@ export interface FoundListener {
   readonly queue: string;
   /** `Class.method`. */
   readonly name: string;
-  /** Undefined where there is no instance to call: its class is made anew for each request or user. */
+  /** Undefined where there is no instance to call: its class is created for each request or user. */
   readonly call: ((event: unknown) => unknown) | undefined;
 }
 

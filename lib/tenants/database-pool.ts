@@ -71,7 +71,7 @@ export class DatabasePool implements TenantPool {
     }
   }
 
-  /** Closes connections as they come back; the next ones are made with credentials that are fetched anew. */
+  /** Closes connections as they come back; the next ones are made with credentials that are fetched again. */
   retire(): void {
     this.#rest = undefined;
     if (this.#opening) this.#discard(this.#opening);

@@ -48,7 +48,7 @@ export async function postForJson(request: JsonRequest): Promise<JsonAnswer> {
   }
 }
 
-/** Who was asked and where, without what the URL may hold besides. */
+/** Who was asked and where, without what else the URL may hold. */
 export function describe({ who, url }: Pick<JsonRequest, 'who' | 'url'>): string {
   const { origin, pathname } = new URL(url);
   return `${who} (${origin}${pathname})`;

@@ -25,7 +25,7 @@ export interface TenantConnection {
   markDone(key: string, step: string): Promise<boolean>;
   /** Makes the table of marks, unless it is there. */
   createDoneTable(): Promise<void>;
-  /** Deletes marks that are older, at most `limit`; answers how many. */
+  /** Deletes marks that are older, at most `limit`; returns how many. */
   purgeDone(olderThanSeconds: number, limit: number): Promise<number>;
   /** The driver's client, which refuses statements once the handler has ended. */
   client(hasEnded: () => boolean): DriverClient;

@@ -31,7 +31,7 @@ export class TenantDatabases {
   }
 
   /**
-   * Forgets a tenant's credentials: what comes next asks for them anew. Connections in use stay until they are given
+   * Forgets a tenant's credentials: what comes next asks for them again. Connections in use stay until they are given
    * back.
    */
   forget(tenant: string): void {

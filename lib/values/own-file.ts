@@ -21,6 +21,6 @@ export function ownFile(path: string, user: string): URL {
     'OPTIONS_INVALID',
     `${user} needs the file ${path} of nestjs-tarefa, which is not there${file ? ` (${file.href})` : ''}: a bundler has put the ` +
       'library into its bundle and left that file out. Keep packages out of the bundle: --packages=external for esbuild, ' +
-      `externals: [nodeExternals()] for webpack, as Nest's CLI has it by itself. See ${bundlersLink()}`,
+      `externals: [nodeExternals()] for webpack, as Nest's CLI does automatically. See ${bundlersLink()}`,
   );
 }

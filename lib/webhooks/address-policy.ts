@@ -4,7 +4,7 @@ import { TarefaError } from '../errors.js';
 
 /**
  * Ranges that are not the public internet (IANA's special-purpose registries), by the word that messages use.
- * Of IPv6, everything outside of 2000::/3 is refused besides.
+ * Of IPv6, everything outside of 2000::/3 is refused as well.
  */
 const refusedRanges: Readonly<Record<string, readonly string[]>> = {
   unspecified: ['0.0.0.0/8', '::/128'],

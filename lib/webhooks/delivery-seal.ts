@@ -9,7 +9,7 @@ interface SealKey extends SealKeys {
 /** What fan-out puts before the last brace of an envelope, and that brace. */
 const sealEnding = /^, "seal" : "([0-9a-f]{64})"\}$/;
 const endingLength = 78;
-/** When a seal does not fit, the key may have been replaced; it is read anew at most once in this time, as seals may be forged. */
+/** When a seal does not fit, the key may have been replaced; it is read again at most once in this time, as seals may be forged. */
 const keyForMs = 5_000;
 
 /**

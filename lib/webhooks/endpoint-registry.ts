@@ -1,5 +1,5 @@
 import type { QueueEvents } from '../events.js';
-import { mostRestMs, type EndpointStore, type RestRules, type RouteHold } from '../storage/endpoints.js';
+import { mostRestMs, type EndpointStore, type RestRules, type PausedRoute } from '../storage/endpoints.js';
 import { SecretBox } from './secret-box.js';
 import { generateSecret } from './signing-secret.js';
 import { WebhookFailure } from './webhook-failure.js';
@@ -15,7 +15,7 @@ type EndpointOptions = Pick<
 const successEveryMs = 60_000;
 /** Beside the request itself a probe may wait for a slot and a connection. */
 const probeSlackMs = 10_000;
-/** Secrets are read anew after this time: a rotation has a day. */
+/** Secrets are read again after this time: a rotation has a day. */
 const secretsForMs = 5_000;
 /** How long secrets sign on after a new one was added. */
 export const rotationMs = 24 * 3_600_000;
@@ -71,13 +71,13 @@ export class EndpointRegistry {
   }
 
   /** Routes whose deliveries wait. Where a rest is over, this worker may be the one to probe. */
-  async holds(): Promise<readonly RouteHold[]> {
+  async pausedRoutes(): Promise<readonly PausedRoute[]> {
     // A rest that begins while this is asked may not be in the answer.
     const before = [...this.#resting];
     const { longestRestMs } = this.#options.circuit ?? neverRests;
-    const holds = await this.#store.holds(this.#options.timeoutMs + probeSlackMs, longestRestMs);
+    const paused = await this.#store.pausedRoutes(this.#options.timeoutMs + probeSlackMs, longestRestMs);
     for (const subscriptionId of before) this.#resting.delete(subscriptionId);
-    return holds;
+    return paused;
   }
 
   /** Which of those subscriptions exist, and whether they have a URL. */

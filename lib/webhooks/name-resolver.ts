@@ -89,17 +89,17 @@ function inTurn(v4: readonly string[], v6: readonly string[]): readonly string[]
     .filter((address) => address !== undefined);
 }
 
-/** "No such name" is an answer; anything else is trouble with name servers, and says more. */
+/** "No such name" is an answer; anything else is a fault of name servers, and says more. */
 function unresolved(name: string, codes: readonly (string | undefined)[]): WebhookFailure {
-  const trouble = codes.find((code) => code !== undefined && code !== 'ENOTFOUND' && code !== 'ENODATA');
-  const systemCode = trouble ?? codes.find((code) => code !== undefined);
+  const fault = codes.find((code) => code !== undefined && code !== 'ENOTFOUND' && code !== 'ENODATA');
+  const systemCode = fault ?? codes.find((code) => code !== undefined);
   const reasons: Readonly<Record<string, string>> = {
     ETIMEOUT: 'no name server answered',
     ECONNREFUSED: 'no name server could be reached',
     ESERVFAIL: 'the name server could not find out',
     EBADNAME: 'invalid host name',
   };
-  const reason = trouble === undefined ? 'there is none' : (reasons[trouble] ?? `name server: ${trouble}`);
+  const reason = fault === undefined ? 'there is none' : (reasons[fault] ?? `name server: ${fault}`);
   return new WebhookFailure('dns', `the address of ${name} could not be found: ${reason}`, {
     host: name,
     systemCode,

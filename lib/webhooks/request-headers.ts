@@ -42,7 +42,7 @@ export function requestHeaders(
     headers[key] = readValue(name, value);
   }
   headers['user-agent'] ??= `tarefa/${version}`;
-  // What comes compressed all the same is not unpacked: a kilobyte could hold a gigabyte.
+  // What comes compressed anyway is not unpacked: a kilobyte could hold a gigabyte.
   headers['accept-encoding'] ??= 'identity';
   if (body !== null && headers['content-type'] === undefined && isJson(body)) {
     headers['content-type'] = 'application/json';

@@ -50,7 +50,7 @@ export interface Loop {
 
 /** The loop that is told what its worker hears. */
 export interface HearingLoop {
-  /** Answers whether the ring names a route that the worker serves: nobody has to look for who does. */
+  /** Returns whether the ring names a route that the worker serves: nobody has to look for who does. */
   heard(ring: Ring): boolean;
   /** Rings come, or do not although they should. */
   hears(isHearing: boolean): void;

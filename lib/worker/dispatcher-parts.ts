@@ -3,14 +3,14 @@ import type { Liveness } from '../coordination/liveness.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
 import type { Capacity, ServedRoutes } from './claiming/routes.js';
-import type { Hold } from './claiming/pauses.js';
+import type { PausedRoute } from './claiming/pauses.js';
 import type { FanOut } from './fan-out.js';
 import type { HaltOrder } from './halt-order.js';
 import type { Executor } from './running/executor.js';
 import type { Settler } from './running/settler.js';
 import type { Signal } from '../timing/signal.js';
 import type { WorkerOptions } from '../options/worker-options.js';
-import type { HiddenRows, Trouble } from './standstill.js';
+import type { HiddenRows, Outage } from './standstill.js';
 
 /** What a dispatcher works with. */
 export interface DispatcherParts {
@@ -20,13 +20,13 @@ export interface DispatcherParts {
   readonly executor: Pick<Executor, 'run' | 'fail'>;
   readonly fanOut: Pick<FanOut, 'deliver'>;
   readonly settler: Settler;
-  readonly trouble: Pick<Trouble, 'error' | 'report' | 'end'>;
+  readonly outage: Pick<Outage, 'error' | 'report' | 'end'>;
   readonly hidden: Pick<HiddenRows, 'found'>;
   readonly halt: Pick<HaltOrder, 'ask' | 'obey'>;
   readonly capacity: Capacity;
   readonly served: ServedRoutes;
   /** Which routes wait. Default: those that are paused. */
-  readonly holds?: (() => Promise<readonly Hold[]>) | undefined;
+  readonly pausedRoutes?: (() => Promise<readonly PausedRoute[]>) | undefined;
   /** Set when there is something to do, by the settler too. */
   readonly signal: Signal;
   readonly options: WorkerOptions;

@@ -6,9 +6,9 @@ import type { Interop } from '../storage/interop.js';
 import { plainRoute } from '../storage/route.js';
 import { Claimer, type StatementName, StatementsUnderWay, type Turn } from './claiming/claimer.js';
 import { Demands } from './claiming/routes.js';
-import { Discovery } from './claiming/discovery.js';
+import { RouteScan } from './claiming/route-scan.js';
 import { Isolation } from './claiming/isolation.js';
-import { LateClaims } from './claiming/late-claims.js';
+import { ClaimsAfterStop } from './claiming/claims-after-stop.js';
 import { Pauses, readPaused } from './claiming/pauses.js';
 import { Agenda, type HearingLoop, isClaiming, type Loop, type Mode } from './agenda.js';
 import { RouteMap } from './claiming/route-map.js';
@@ -37,7 +37,7 @@ export class Dispatcher implements Loop, HearingLoop {
   readonly #running = new RunningTasks();
   readonly #backoff = new Backoff({ firstMs: 50, mostMs: 2_000 });
   readonly #agenda: Agenda;
-  readonly #discovery: Discovery;
+  readonly #routeScan: RouteScan;
   readonly #isolation: Isolation;
   readonly #claimer: Claimer;
   readonly #underWay: StatementsUnderWay;
@@ -47,7 +47,7 @@ export class Dispatcher implements Loop, HearingLoop {
   readonly #reconciler: Reconciler;
   readonly #promotion: Promotion;
   readonly #starter: TaskStarter;
-  readonly #lateClaims: LateClaims;
+  readonly #claimsAfterStop: ClaimsAfterStop;
   #loop: Promise<void> | undefined;
   #secondLoop: Promise<void> | undefined;
   #mode: Mode = 'claiming';
@@ -70,7 +70,7 @@ export class Dispatcher implements Loop, HearingLoop {
     this.#promotion = new Promotion(database, parts.bell, events, options);
     this.#agenda = new Agenda(this, running, this.#reconciler, parts.halt, options);
     const shared = { ...parts, loop: this, claims, map, demands, running, agenda: this.#agenda };
-    this.#pauses = new Pauses(parts.holds ?? (() => readPaused(database)), this.#agenda);
+    this.#pauses = new Pauses(parts.pausedRoutes ?? (() => readPaused(database)), this.#agenda);
     this.#isolation = new Isolation({ ...shared, pauses: this.#pauses });
     const unreadable = new Unreadable(database, claims, events, this);
     this.#claimer = new Claimer({
@@ -80,7 +80,7 @@ export class Dispatcher implements Loop, HearingLoop {
       underWay: this.#underWay,
       unreadable,
     });
-    this.#discovery = new Discovery({
+    this.#routeScan = new RouteScan({
       ...shared,
       claimer: this.#claimer,
       isolation: this.#isolation,
@@ -88,7 +88,7 @@ export class Dispatcher implements Loop, HearingLoop {
       unreadable,
     });
     this.#starter = new TaskStarter({ ...shared, claimer: this.#claimer });
-    this.#lateClaims = new LateClaims(workerId, database, parts.bell, events, parts.signal);
+    this.#claimsAfterStop = new ClaimsAfterStop(workerId, database, parts.bell, events, parts.signal);
   }
 
   get mode(): Mode {
@@ -118,7 +118,7 @@ export class Dispatcher implements Loop, HearingLoop {
   /** Looks at everything: promotes what is due, finds routes, claims. */
   look(): void {
     this.#promotion.request();
-    this.#discovery.request();
+    this.#routeScan.request();
     this.wake();
   }
 
@@ -135,7 +135,7 @@ export class Dispatcher implements Loop, HearingLoop {
 
   heard(ring: Ring): boolean {
     if (ring.changed) this.compare();
-    else if (this.#discovery.heard(ring)) this.wake();
+    else if (this.#routeScan.heard(ring)) this.wake();
     return ring.route !== undefined && this.#parts.served.hasLive(plainRoute(ring.route));
   }
 
@@ -165,7 +165,7 @@ export class Dispatcher implements Loop, HearingLoop {
     this.#isolation.end();
   }
 
-  /** Ends the loop once all outcomes are in the table and late claims are given back, or at the deadline. */
+  /** Ends the loop once all outcomes are in the table and claims answered after the stop are given back, or at the deadline. */
   async finish(deadline: Promise<void>): Promise<void> {
     this.#mode = 'settling';
     this.#second?.stop();
@@ -187,9 +187,9 @@ export class Dispatcher implements Loop, HearingLoop {
       await nextTurn();
       try {
         await this.#cycle();
-        if (this.#parts.trouble.error !== undefined) this.#recovered();
+        if (this.#parts.outage.error !== undefined) this.#recovered();
       } catch (error) {
-        this.#noteTrouble(error);
+        this.#noteError(error);
         await this.#backoff.wait();
         this.#parts.signal.set();
       }
@@ -200,9 +200,9 @@ export class Dispatcher implements Loop, HearingLoop {
     return isClaiming(this.#mode);
   }
 
-  /** All outcomes are in the table, and late claims are given back. */
+  /** All outcomes are in the table, and claims answered after the stop are given back. */
   #isSettled(): boolean {
-    const unwritten = this.#parts.settler.pending + this.#lateClaims.held.length;
+    const unwritten = this.#parts.settler.pending + this.#claimsAfterStop.held.length;
     return unwritten === 0 && !this.#underWay.has('second');
   }
 
@@ -213,12 +213,12 @@ export class Dispatcher implements Loop, HearingLoop {
       this.#claimer.expectAnything();
     if (this.#promotion.due && this.#isClaiming) await this.#promote();
     if (settler.failing > 0) await this.#flushFailures();
-    if (this.#isClaiming && this.#discovery.hasToDo && this.#discovery.comesFirst) await this.#discover();
+    if (this.#isClaiming && this.#routeScan.hasToDo && this.#routeScan.comesFirst) await this.#scanRoutes();
     const claimed = await this.#claim('first');
-    if (this.#lateClaims.held.length > 0) await this.#lateClaims.release();
+    if (this.#claimsAfterStop.held.length > 0) await this.#claimsAfterStop.release();
     if (database.interop) await this.#keepTaskLocks(database.interop);
-    if (!this.#isClaiming || !this.#discovery.hasToDo) return;
-    if (claimed === 0 || this.#discovery.mayGoOn) await this.#discover();
+    if (!this.#isClaiming || !this.#routeScan.hasToDo) return;
+    if (claimed === 0 || this.#routeScan.mayGoOn) await this.#scanRoutes();
   }
 
   /** Sends what is left for a second statement while the first is under way. */
@@ -235,13 +235,13 @@ export class Dispatcher implements Loop, HearingLoop {
         if ((await this.#claim('second')) > 0) firstSent.set();
       } catch (error) {
         // The next statement of the first loop wakes it again; a failing one waits first.
-        this.#noteTrouble(error);
+        this.#noteError(error);
       }
       this.#parts.signal.set();
     }
   }
 
-  /** Settles, claims and starts what was claimed; answers how many that were. */
+  /** Settles, claims and starts what was claimed; returns how many that were. */
   async #claim(name: StatementName): Promise<number> {
     let turn: Turn;
     try {
@@ -256,20 +256,20 @@ export class Dispatcher implements Loop, HearingLoop {
     return turn.claimed.length;
   }
 
-  async #discover(): Promise<void> {
-    if (this.#discovery.begin()) this.#start(await this.#discovery.claimUnattended());
-    if (this.#discovery.mayGoOn && (await this.#discovery.findRoutes())) this.wake();
+  async #scanRoutes(): Promise<void> {
+    if (this.#routeScan.begin()) this.#start(await this.#routeScan.claimUnattended());
+    if (this.#routeScan.mayGoOn && (await this.#routeScan.findRoutes())) this.wake();
   }
 
   #start(claimed: readonly ClaimedTask[]): void {
     const { apart } = this.#parts.database;
     if (apart?.isAny && claimed.length > 0) apart.claimed();
     if (this.#isClaiming) this.#starter.startAll(claimed);
-    else this.#lateClaims.add(claimed);
+    else this.#claimsAfterStop.add(claimed);
   }
 
   async #keepTaskLocks(interop: Interop): Promise<void> {
-    const held = [...this.#running.ids(), ...this.#parts.settler.ids(), ...this.#lateClaims.ids()];
+    const held = [...this.#running.ids(), ...this.#parts.settler.ids(), ...this.#claimsAfterStop.ids()];
     const kept = await interop.keepTaskLocks(this.#workerId, held);
     if (!kept) this.#agenda.retryLocked();
   }
@@ -300,7 +300,7 @@ export class Dispatcher implements Loop, HearingLoop {
       }
       if (deadId === undefined) continue;
       this.#claimer.expect();
-      this.#discovery.request();
+      this.#routeScan.request();
     }
     void this.#parts.bell.ring('tasks', { later, sentAt });
   }
@@ -310,7 +310,7 @@ export class Dispatcher implements Loop, HearingLoop {
     if (earliestMs !== undefined) {
       this.#claimer.expectSince(earliestMs, Infinity);
       // On whichever routes.
-      this.#discovery.request();
+      this.#routeScan.request();
     }
     if (isolated) this.#isolation.request();
     if (isFullPage) this.look();
@@ -320,14 +320,14 @@ export class Dispatcher implements Loop, HearingLoop {
   /** Everything went well after something had failed. */
   #recovered(): void {
     this.#backoff.reset();
-    this.#parts.trouble.end();
+    this.#parts.outage.end();
   }
 
-  #noteTrouble(error: unknown): void {
+  #noteError(error: unknown): void {
     const isLost = hasCode(error, 'CONNECTION_LOST');
     this.#mustCompare ||= isLost;
     if (isLost) this.#reconciler.requireFull();
-    this.#parts.trouble.report(error, isLost);
+    this.#parts.outage.report(error, isLost);
     this.#claimer.expect();
   }
 }

@@ -52,7 +52,7 @@ export class FanOut {
     return { id, reservation, waits: this.#parts.declared.of(task.topic).length > 0 };
   }
 
-  /** Some may have reached nobody because rows are gone that this application declares. Answers what was left out again. */
+  /** Some may have reached nobody because rows are gone that this application declares. Returns what was left out again. */
   async #deliverAwaited(publications: readonly ClaimedTask[]): Promise<readonly ClaimedTask[]> {
     await this.#parts.declared.restore();
     const sentAt = performance.now();
@@ -61,7 +61,7 @@ export class FanOut {
     return this.#report(publications, outcomes, sentAt);
   }
 
-  /** Answers the publications that were left out. */
+  /** Returns the publications that were left out. */
   #report(
     publications: readonly ClaimedTask[],
     outcomes: readonly FanOutOutcome[],

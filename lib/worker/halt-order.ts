@@ -23,7 +23,7 @@ export interface HaltOrderParts {
 
 /**
  * Whether this worker was told to stop, by its row, which is written again when it is gone. Any role that may connect can send the notification; only roles with a worker's
- * rights can write its row. So the notification makes the worker look at its row, and stops it by itself only where
+ * rights can write its row. So the notification makes the worker look at its row, and stops it directly only where
  * `halt` allows that.
  */
 export class HaltOrder {

@@ -217,7 +217,7 @@ export class QueueWorker {
       const id = await database.workers.register(description);
       this.#id = id;
       if (await liveness.hold(id, watcher)) return id;
-      // Ids begin anew where the table was emptied, under the workers that still run.
+      // Ids start over where the table was emptied, under the workers that still run.
       await database.workers.withdraw(id);
       this.#id = undefined;
     }

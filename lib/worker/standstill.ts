@@ -11,7 +11,7 @@ export interface StandstillParts {
   readonly database: Pick<QueueDatabase, 'apart'>;
   readonly liveness: Pick<Liveness, 'alive' | 'connection' | 'failure'>;
   readonly hidden: HiddenRows;
-  readonly trouble: Pick<Trouble, 'error'>;
+  readonly outage: Pick<Outage, 'error'>;
   readonly running: Pick<RunningTasks, 'begun'>;
   readonly events: QueueEvents;
 }
@@ -70,13 +70,13 @@ export class Standstill {
   }
 
   #reason(): string | undefined {
-    const { database, liveness, hidden, trouble } = this.#parts;
+    const { database, liveness, hidden, outage } = this.#parts;
     if (hidden.found !== undefined) return hidden.found;
     if (!liveness.alive) {
       const why = liveness.failure === undefined ? 'no answer' : errorText(liveness.failure);
       return `others may take it for lost, because its ${liveness.connection} is down: ${why}`;
     }
-    if (trouble.error !== undefined) return `its statements fail: ${errorText(trouble.error)}`;
+    if (outage.error !== undefined) return `its statements fail: ${errorText(outage.error)}`;
     return database.apart?.refusal;
   }
 }
@@ -101,7 +101,7 @@ export class HiddenRows {
 }
 
 /** Whether the statements of a worker fail: an outage is reported once, and its end once. */
-export class Trouble {
+export class Outage {
   readonly #workerId: WorkerId;
   readonly #events: QueueEvents;
   /** What failed last, until everything goes well again. */
@@ -123,7 +123,7 @@ export class Trouble {
     this.error = error;
     if (this.#isReported || isLost) return;
     this.#isReported = true;
-    this.#events.emit('worker.troubled', { workerId: this.#workerId, error });
+    this.#events.emit('worker.error', { workerId: this.#workerId, error });
   }
 
   /** Everything went well. */

@@ -47,7 +47,7 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp & { admin:
   return { ...app, admin: app.app.get(QueueAdmin) };
 }
 
-test('a failed task is started anew with its key, its payload and all its attempts', async () => {
+test('a failed task is started again with its key, its payload and all its attempts', async () => {
   const { queue, admin, events } = await start();
   const buried = nextEvent(events, 'task.buried');
   const id = await queue.insertTask({ topic: 'work', payload: { n: 1 }, externalKey: 'k', tenant: 7 });

@@ -128,7 +128,7 @@ test('it counts what waits, runs and has ended, by topic, subscription and statu
   });
 });
 
-test('counting stops at a limit, and says so; the oldest is found all the same', async () => {
+test('counting stops at a limit, and says so; the oldest is found anyway', async () => {
   await bench.start({ worker: false });
   await bench.pool.query(`
     insert into tasks (processo, data_hora)

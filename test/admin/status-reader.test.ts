@@ -34,13 +34,13 @@ const lost = new TarefaError('CONNECTION_LOST', 'gone');
 
 function reader(
   history: () => Promise<typeof nothing>,
-  troubled = () => Promise.resolve(undefined),
+  failing = () => Promise.resolve(undefined),
   check: QueueReports['check'] = () => Promise.resolve([]),
 ): StatusReader {
   return new StatusReader(
     {
       reports: { status: () => Promise.resolve(report), history, check },
-      endpoints: { troubled },
+      endpoints: { failing },
       classify: (error) => (error === lost ? 'connection' : 'other'),
     },
     60,
@@ -58,7 +58,7 @@ test('what a worker of this process does not take is a problem, and the most urg
   expect(unknown).toEqual([]);
 });
 
-test('a history that cannot be read is named, and the rest is told all the same', async () => {
+test('a history that cannot be read is named, and the rest is told anyway', async () => {
   const { problems, unknown } = await read(() => Promise.reject(new Error('permission denied')));
   expect(unknown).toEqual([{ section: 'history', reason: 'permission denied' }]);
   expect(problems).toMatchObject([

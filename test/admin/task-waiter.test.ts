@@ -26,7 +26,7 @@ function waiterOf(): {
   return { waiter, announced, listeners, end: () => listeners.forEach((ended) => ended()) };
 }
 
-test('who waits is woken by the end, looks now and then besides, and says each time that it waits', async () => {
+test('who waits is woken by the end, also looks now and then, and says each time that it waits', async () => {
   vi.useFakeTimers();
   const { waiter, announced, listeners, end } = waiterOf();
   let result: string | undefined;

@@ -49,7 +49,7 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
   );
   const retried = await cli.run(['retry', failed, done, '999999', failed]);
   expect(retried.code).toBe(3);
-  expect(retried.stdout).toMatch(new RegExp(`^task ${failed} starts anew: its next attempt is \\d+\n$`));
+  expect(retried.stdout).toMatch(new RegExp(`^task ${failed} starts again: its next attempt is \\d+\n$`));
   expect(retried.stderr).toContain(
     `task ${done} cannot be retried: only a task that has failed or was cancelled can be`,
   );
@@ -152,7 +152,7 @@ test('all failed tasks that filters choose are retried: counted, asked about, an
   expect(await statuses()).toEqual(before);
   const yes = await cli.run(filter, { terminal: 80, input: 'yes\n' });
   expect(yes.code).toBe(0);
-  expect(yes.stdout).toMatch(/1 of 1 tasks start anew\n$/);
+  expect(yes.stdout).toMatch(/1 of 1 tasks start again\n$/);
   expect(yes.stderr).toMatch(/\rretrying \[#{24}\] 1 of 1 .*\n$/);
   expect(await statuses()).toEqual([...before, '6 pendente 1']);
   expect(await cli.json([...filter, '--dead', '--yes'])).toMatchObject({
@@ -171,7 +171,7 @@ test('what somebody else has changed meanwhile is left out of a retry of all, an
   await locker.query(`begin; select from tasks where id = ${first} for update`);
   const answer = await cli.run(['retry', '--all', '--yes']);
   expect(answer).toMatchObject({ code: 3, stderr: 'the others were changed meanwhile\n' });
-  expect(answer.stdout).toMatch(/1 of 2 tasks start anew\n$/);
+  expect(answer.stdout).toMatch(/1 of 2 tasks start again\n$/);
 });
 
 test('Ctrl-C ends a retry of all after a block', async () => {
@@ -186,7 +186,7 @@ test('Ctrl-C ends a retry of all after a block', async () => {
     onError: (text) => text.includes('retrying') && controller.abort(),
   });
   expect(answer.code).toBe(3);
-  expect(answer.stdout).toMatch(/500 of 1,200 tasks start anew\n$/);
+  expect(answer.stdout).toMatch(/500 of 1,200 tasks start again\n$/);
   expect(answer.stderr).toMatch(/it was ended before all were\n$/);
 });
 

@@ -26,9 +26,9 @@ interface AdoptBench {
   /** A name that no table has; the other functions work on that one from now on. */
   readonly nextTable: () => string;
   readonly adopt: (...args: string[]) => Promise<CliResult>;
-  /** The answer of `--json` of a command that has to succeed and say nothing besides. */
+  /** The answer of `--json` of a command that has to succeed and say nothing else. */
   readonly report: (...args: string[]) => Promise<AdoptReport>;
-  /** Runs everything that is due to its end, on a table that has to be complete; answers the calls of handlers, sorted. */
+  /** Runs everything that is due to its end, on a table that has to be complete; returns the calls of handlers, sorted. */
   readonly runToTheEnd: (queue?: string) => Promise<readonly string[]>;
 }
 

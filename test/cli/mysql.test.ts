@@ -12,7 +12,7 @@ function run(args: readonly string[], options: CliOptions = {}): Promise<CliResu
   return runCli(args, { env: { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' }, ...options });
 }
 
-/** The answer of one that has to end with that code, and say nothing besides when it is 0. */
+/** The answer of one that has to end with that code, and say nothing else when it is 0. */
 async function json<T = Record<string, unknown>>(args: readonly string[], code = 0): Promise<T> {
   const answer = await run([...args, '--json']);
   expect(answer).toMatchObject({ code, ...(code === 0 ? { stderr: '' } : {}) });

@@ -6,7 +6,7 @@ import { runCli, type CliOptions, type CliResult } from './support.js';
 export interface QueueCli {
   readonly env: Readonly<Record<string, string>>;
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
-  /** The answer of one that has to end with 0 and say nothing besides, or with that code. */
+  /** The answer of one that has to end with 0 and say nothing else, or with that code. */
   json<T = Record<string, unknown>>(args: readonly string[], code?: number): Promise<T>;
   /** Inserts rows by SQL and answers their ids. */
   rows(columns: string, ...values: readonly string[]): Promise<readonly string[]>;

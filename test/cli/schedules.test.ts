@@ -105,8 +105,8 @@ test('what is wrong is said, and nothing is done', async () => {
   await bench.start({ worker: false });
   for (const [args, code, problem] of [
     [['ad'], 1, /schedules cannot "ad": did you mean add\?/],
-    [['pause'], 1, /schedules pause takes an id besides/],
-    [['list', 'x'], 1, /schedules list takes nothing besides/],
+    [['pause'], 1, /schedules pause takes an id/],
+    [['list', 'x'], 1, /schedules list takes nothing/],
     [['add', 'a', '--every', '1h'], 1, /add takes the task: give --topic/],
     [['add', 'a', '--every', '1h', '--priority', '3'], 1, /--priority needs the task that it is about/],
     [['add', 'a', '--every', 'hourly', '--topic', 'a'], 1, /--every must be a time such as 500ms/],

@@ -8,7 +8,7 @@ export interface Served {
   readonly stop: () => Promise<CliResult>;
 }
 
-/** Answers once it listens. */
+/** Returns once it listens. */
 export async function serveByCli(
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],

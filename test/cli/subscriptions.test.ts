@@ -133,9 +133,9 @@ test('a secret of a webhook is said once, and stored as the application stores i
 test.each<[readonly string[], RegExp]>([
   [['lst'], /subscriptions cannot "lst": did you mean list\?/],
   [['constructor'], /subscriptions cannot "constructor": one of list, add/],
-  [['add', 'x'], /subscriptions add takes an id and a topic besides/],
-  [['list', 'x'], /subscriptions list takes nothing besides/],
-  [['remove'], /subscriptions remove takes an id besides/],
+  [['add', 'x'], /subscriptions add takes an id and a topic/],
+  [['list', 'x'], /subscriptions list takes nothing/],
+  [['remove'], /subscriptions remove takes an id/],
   [['add', 'x', 'y', '--webhook', 'ftp://hunter2'], /url must be an address that begins with http/],
   [['add', 'x', 'y', '--method', 'BREW'], /httpMethod must be one of/],
   [['add', 'x', 'y', '--tenant', 'z'], /tenant/],

@@ -11,7 +11,7 @@ const database = await useDatabase();
 const { pool } = database;
 const { queue } = await useApp(database, { worker: false, maxPayloadBytes: 100 });
 
-/** Inserts in each way, as a program without types may; answers why each was refused. */
+/** Inserts in each way, as a program without types may; returns why each was refused. */
 async function refusals(
   input: unknown,
 ): Promise<readonly { readonly code: string; readonly message: string }[]> {

@@ -99,7 +99,7 @@ test('what is read in a transaction of the caller is read as well', async () => 
   expect(await queue.listEquivalentTask(task)).toEqual(found);
 });
 
-test('the dashboard shows a task all the same', async () => {
+test('the dashboard shows a task anyway', async () => {
   const { app } = await bench.start({ handlers: [Handlers] });
   const dashboard = await startDashboardApp(bench.database.url, {});
   try {

@@ -90,7 +90,7 @@ interface Ran {
   readonly payload: unknown;
 }
 
-/** Sixty-four inserters, ten inserts of four keys each, beside a worker; answers what ran, when all that is there has succeeded. */
+/** Sixty-four inserters, ten inserts of four keys each, beside a worker; returns what ran, when all that is there has succeeded. */
 async function race(insert: (key: string, payload: string) => Promise<unknown>): Promise<readonly Ran[]> {
   await database.pool.query('delete from tasks');
   const ran: Ran[] = [];

@@ -145,7 +145,7 @@ test('after a lost connection all that the table says is compared, at once and a
 
 test.each<readonly [string, QueueAppOptions]>([
   ['that serves named topics', {}],
-  ['that delivers webhooks besides', { webhooks: true }],
+  ['that also delivers webhooks', { webhooks: true }],
   ['that has only the dead handler of a topic', { handlers: [Undertaker] }],
 ])('an idle worker %s stays idle beside tasks that it does not serve', async (_, more) => {
   const { worker } = await bench.start({

@@ -38,7 +38,7 @@ const app = await useApp(database, options);
 
 afterEach(() => database.pool.query('truncate tasks, effect'));
 
-/** Ends the server's side of connections; answers how many. */
+/** Ends the server's side of connections; returns how many. */
 async function cut(purpose: string, most = 1_000): Promise<number> {
   const { rowCount } = await database.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity

@@ -57,7 +57,7 @@ async function startVictim(): Promise<Child> {
 }
 
 /**
- * Lets the survivor look when its timers say so, until it has found what was lost; answers how long that took by their clock. On
+ * Lets the survivor look when its timers say so, until it has found what was lost; returns how long that took by their clock. On
  * a busy machine more time passes than by that clock, and never less.
  */
 async function recover({ events }: QueueApp, looks: HeldTimers): Promise<number> {
@@ -80,7 +80,7 @@ test('the task of a killed worker runs again in time, though the worker was the 
   const { workerId } = await victim.message('ready');
   expect(await next()).toBe(workerId);
   await close();
-  await until(async () => looks.asked.length > 1, 'the survivor has heard of it as well, and waits anew');
+  await until(async () => looks.asked.length > 1, 'the survivor has heard of it as well, and waits again');
   await victim.kill('SIGKILL');
   const completed = nextEvent(app.events, 'task.completed');
   expect(await recover(app, looks)).toBeLessThanOrEqual(promisedMs);

@@ -6,7 +6,7 @@ import { startCluster, type Cluster, type ClusterDatabase } from '../faults/kit/
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 
-/** What the design allows a worker that has nothing to do to send in a minute, and the one that recovers besides. */
+/** What the design allows a worker that has nothing to do to send in a minute, and what the one that recovers may add. */
 const allowed = { worker: 8, recoverer: 12 };
 const minuteMs = 60_000;
 const everyMs = 5_000;

@@ -84,7 +84,7 @@ test('an idle worker asks by one statement at each poll, whatever it is a worker
   expect(polls.waiting).toBe(1);
 });
 
-test('the one that recovers sends one statement at each look besides, and one at every twelfth look', async () => {
+test('the one that recovers sends one more statement at each look, and one at every twelfth look', async () => {
   withoutUnservedLook();
   const looks = holdTimersOf(lookIntervalMs);
   const now = performance.now.bind(performance);

@@ -322,7 +322,7 @@ test('a subscription: only what is given changes, secrets are not told, and one 
       headers: { Authorization: 'Bearer s3cret' },
     },
   ]);
-  // One that cannot be sent, and was stored by another program, can be switched off all the same.
+  // One that cannot be sent, and was stored by another program, can be switched off anyway.
   await bench.pool.query(`update tasks_subscriber set url = 'http://ana:pw@127.0.0.1:9/'`);
   expect((await act(app.url, 'edit-subscription', { id: 'crm', active: false })).status).toBe(200);
   expect((await act(app.url, 'edit-subscription', { id: 'crm', headers: {} })).status).toBe(400);
@@ -439,7 +439,7 @@ describe('of a payload whose numbers JavaScript would round', () => {
   test.each([
     ['its secrets were left as they are shown', (shown: string) => shown.replace('"a":2', '"a":3')],
     [
-      'its secrets were typed anew',
+      'its secrets were typed again',
       (shown: string) =>
         shown
           .replace('"a":2', '"a":3')

@@ -266,7 +266,7 @@ describe('live', () => {
     await seen(row(page, 'gift-wrap'));
   });
 
-  test('a database that does not answer is said so, and the page goes on by itself', async () => {
+  test('a database that does not answer is said so, and the page goes on automatically', async () => {
     const page = await bench.open();
     await seen(page.getByText('Live', { exact: true }));
     await bench.pool.query('alter table tasks rename to tasks_away');

@@ -10,7 +10,7 @@ import { part, says, seen } from './kit/seen.js';
 import { seedShop, type ShopIds } from './kit/shop.js';
 
 // The pictures in docs/: `UPDATE_SCREENSHOTS=1 npx vitest run test/dashboard/screenshots` writes them. Otherwise they are
-// taken all the same, and checked.
+// taken anyway, and checked.
 
 const folder = join(import.meta.dirname, '../../docs/images');
 const largestBytes = 180_000;

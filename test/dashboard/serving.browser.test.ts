@@ -235,7 +235,7 @@ describe('a login that has expired', () => {
     expect(bench.takeFaults().length).toBeGreaterThan(0);
   });
 
-  test('is said where the page comes all the same, without asking for it again and again', async () => {
+  test('is said where the page comes anyway, without asking for it again and again', async () => {
     LoggedIn.isIn = false;
     LoggedIn.refuses = (url) => url.includes('/api/');
     const { url } = await bench.start({ dashboard: { guards: [LoggedIn] } });
@@ -249,7 +249,7 @@ describe('a login that has expired', () => {
   });
 });
 
-test('a server that goes away is waited for, and the page goes on by itself', async () => {
+test('a server that goes away is waited for, and the page goes on automatically', async () => {
   let other: DashboardApp = await bench.start();
   const { port } = new URL(other.origin);
   const proxy = await startReverseProxy({ target: other.origin, from: '/q', to: '/queues' });

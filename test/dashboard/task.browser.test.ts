@@ -49,7 +49,7 @@ test('all attempts stand one after the other, with what they said and when the n
     tenant: 12,
     priority: 80,
   });
-  // By the id of any attempt: it is called by the task's number all the same.
+  // By the id of any attempt: it is called by the task's number anyway.
   const page = await open(id);
   await seen(page.getByRole('heading', { name: `Task ${firstId}`, exact: true, level: 1 }));
   expect(await page.title()).toBe(`Task ${firstId} · Tarefa`);
@@ -207,7 +207,7 @@ describe('by hand, after asking, a task is', () => {
       'Delete',
     ]);
     await confirm(page, button(page, 'Retry'), 'Retry');
-    // It begins anew: it has all its attempts again.
+    // It starts over: it has all its attempts again.
     await says(part(page, 'Attempts').getByRole('listitem').nth(1), /Attempt 1\s*Pending/);
     await says(page.getByRole('status'), 'A new attempt was made.');
     expect(bench.app.told).toEqual([{ action: 'retry', target: id, actor: 'ana', refused: undefined }]);

@@ -13,7 +13,7 @@ const running = new Set<ChildProcess>();
 /** What the Dockerfile makes, in a folder that stands for `/app`. */
 export interface Image {
   readonly folder: string;
-  /** What ENV says, and what a process needs besides. */
+  /** What ENV says, and what else a process needs. */
   readonly env: NodeJS.ProcessEnv;
   readonly command: readonly string[];
 }

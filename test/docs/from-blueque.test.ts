@@ -120,7 +120,7 @@ async function insertAndWait(file: string): Promise<string> {
   return id;
 }
 
-/** Runs the TypeScript under a heading of the page, in which 17 stands for an id; answers what it prints. */
+/** Runs the TypeScript under a heading of the page, in which 17 stands for an id; returns what it prints. */
 async function run(heading: string, id = '17'): Promise<readonly (readonly unknown[])[]> {
   const block = documentAt(page).blocks.find((one) => one.heading === heading && one.language === 'ts');
   const text = (block?.text ?? '').replace(/^import .*$/m, '').replace(`'17'`, `'${id}'`);

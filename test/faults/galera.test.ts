@@ -93,7 +93,7 @@ test('two nodes of Galera: workers hold a lease, ids are those of the rows, a ke
   }
 }, 120_000);
 
-test('workers on both nodes, which get into each other’s way, lose and double nothing all the same', async () => {
+test('workers on both nodes, which get into each other’s way, lose and double nothing anyway', async () => {
   await ask(0, 'delete from shop.tasks; delete from shop.effect');
   await onBoth('select 1 from shop.tasks', 0);
   const apps = await Promise.all([start(0), start(1)]);

@@ -89,7 +89,7 @@ test('what is locked when it should be given back is given back by a later look'
   const restored = nextEvent(events, 'connection.restored');
   // It is claimed; the worker will never know.
   const answers = bench.proxy.holdAnswers('control');
-  const id = await insert('claimed in vain');
+  const id = await insert('claimed for nothing');
   await answers.answered;
   const { release } = await lock(id);
   expect(bench.proxy.reset('control')).toBe(1);
@@ -101,7 +101,7 @@ test('what is locked when it should be given back is given back by a later look'
   await release();
   expect((await released).task).toMatchObject({ id, attempt: 1 });
   expect(await drained(bench.pool, soonMs)).toEqual(allOnce(0, 2));
-  expect(runs).toEqual(['free', 'claimed in vain']);
+  expect(runs).toEqual(['free', 'claimed for nothing']);
 });
 
 test('a publication that is locked when it should be delivered is delivered soon after, and holds up no task', async () => {

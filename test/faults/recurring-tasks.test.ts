@@ -43,7 +43,7 @@ async function stopWorkers(): Promise<void> {
   for (const worker of workers.splice(0)) expect(await worker.exit).toMatchObject({ code: 0 });
 }
 
-/** Waits until all times up to that one were looked at; answers that time. */
+/** Waits until all times up to that one were looked at; returns that time. */
 async function decided(untilMs: number): Promise<number> {
   await until(async () => {
     const all = await admin.schedules.list();

@@ -33,7 +33,7 @@ afterEach(async () => {
 
 afterAll(() => cluster.stop());
 
-/** Inserts one task after the other, whatever happens, until it is stopped; answers the acknowledged ones. */
+/** Inserts one task after the other, whatever happens, until it is stopped; returns the acknowledged ones. */
 function produce(): () => Promise<readonly string[]> {
   const acknowledged: string[] = [];
   const state = { stopped: false };

@@ -120,7 +120,7 @@ test.each(Object.entries(changes))(
   },
 );
 
-test('a change that waits in vain says who holds the lock, and changes nothing', async () => {
+test('a change that never gets its lock says who holds the lock, and changes nothing', async () => {
   const { app } = await bench.start({ ...interop, worker: false });
   const admin = app.get<QueueAdmin>(getQueueToken(undefined, QueueAdmin));
   const id = await insertLater();

@@ -64,7 +64,7 @@ export class NsjWorker {
     return new NsjWorker(url, handler, clients, filled);
   }
 
-  /** Runs what is due, one after the other; answers how many. */
+  /** Runs what is due, one after the other; returns how many. */
   async drain(): Promise<number> {
     let count = 0;
     for (const id of await this.#access.listDue(this.#main)) if (await this.#execute(id)) count += 1;
@@ -72,7 +72,7 @@ export class NsjWorker {
   }
 
   /**
-   * The notify job: lists what is due in full, then sets each to pending by its id. Answers false when another one holds
+   * The notify job: lists what is due in full, then sets each to pending by its id. Returns false when another one holds
    * its lock.
    *
    * @param listed what happens between the list and its changes
@@ -90,7 +90,7 @@ export class NsjWorker {
     });
   }
 
-  /** The retry job; answers the tasks that it took for crashed. */
+  /** The retry job; returns the tasks that it took for crashed. */
   async retryCrashed(): Promise<readonly string[]> {
     const crashed: string[] = [];
     await this.#underLock('jobs', job.retry, async () => {
@@ -155,7 +155,7 @@ export class NsjWorker {
     }
   }
 
-  /** Answers false, and does nothing, when somebody else has the lock. */
+  /** Returns false, and does nothing, when somebody else has the lock. */
   async #underLock(owner: NsjLockOwner, id: string, work: () => Promise<void>): Promise<boolean> {
     const { locks } = this.#options;
     if (!(await locks.tryLock(owner, id))) return false;

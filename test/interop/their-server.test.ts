@@ -92,8 +92,8 @@ async function join(
 ): Promise<{ locks: ServerLocks; lost: Promise<void> }> {
   const lost = deferred();
   const { notifyPort, lockPort } = server;
-  const locks = new ServerLocks({ host: '127.0.0.1', notifyPort, lockPort, messageTimeoutMs }, (trouble) => {
-    if (trouble !== undefined) lost.resolve();
+  const locks = new ServerLocks({ host: '127.0.0.1', notifyPort, lockPort, messageTimeoutMs }, (problem) => {
+    if (problem !== undefined) lost.resolve();
   });
   onTestFinished(() => locks.close());
   locks.join('7');

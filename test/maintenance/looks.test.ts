@@ -34,7 +34,7 @@ function holdLooks(): HeldTimers {
   return holdTimers((ms) => ms >= intervalMs && ms <= 1.2 * intervalMs);
 }
 
-/** The worker whose time comes first looks; over when it has set its next timer, and so many others theirs anew. */
+/** The worker whose time comes first looks; over when it has set its next timer, and so many others theirs again. */
 async function nextLook(looks: HeldTimers, others = 0): Promise<void> {
   const asked = looks.asked.length;
   looks.ringFirst();
@@ -46,7 +46,7 @@ test('of several workers one looks, and those that hear of it send nothing', asy
   const looks = holdLooks();
   for (let n = 0; n < 4; n += 1) await start({ recovery });
   const findMissing = vi.spyOn(SessionLiveness.prototype, 'findMissing');
-  // Three wait anew each time, and longer than the one that looks: in the order of their times it is always the same.
+  // Three wait again each time, and longer than the one that looks: in the order of their times it is always the same.
   for (let n = 0; n < 8; n += 1) await nextLook(looks, 3);
   expect(findMissing).toHaveBeenCalledTimes(8);
   expect(new Set(findMissing.mock.contexts).size).toBe(1);
@@ -87,7 +87,7 @@ test('a looker that stands still, though its locks live on, is replaced by anoth
   expect((await recovered).workerId).toBe(holder.workerId);
 });
 
-test('a worker that cannot look lets another one try, and goes on by itself', async () => {
+test('a worker that cannot look lets another one try, and goes on automatically', async () => {
   const looks = holdLooks();
   const one = await start({ recovery });
   const failures: unknown[] = [];

@@ -214,7 +214,7 @@ test('a chain of which somebody has locked an attempt stays whole', async () => 
   expect(await purge.run()).toBe(3);
 });
 
-test('a chain that is started anew while a round is under way keeps the payload of its new attempt', async () => {
+test('a chain that is started again while a round is under way keeps the payload of its new attempt', async () => {
   const { purge, app } = await start({ purgeLimit: 1 });
   await insertRows([
     { note: 'first', days: 102 },
@@ -235,7 +235,7 @@ test('a chain that is started anew while a round is under way keeps the payload 
   ]);
 });
 
-test('more rows than are looked at at once may have to stay: what lies behind them goes all the same', async () => {
+test('more rows than are looked at at once may have to stay: what lies behind them goes anyway', async () => {
   const { purge } = await start();
   await bench.pool.query(
     `insert into tasks (payload, status, data_hora)

@@ -12,7 +12,7 @@ export function coreOf(app: Pick<INestApplicationContext, 'get'>): QueueCore {
   return app.get<QueueCore>(getPartToken(defaultQueueName, 'core'), { strict: false });
 }
 
-/** As if a schedule had last been looked at so long ago; answers the time that is due since. */
+/** As if a schedule had last been looked at so long ago; returns the time that is due since. */
 export async function rewind(schedules: ScheduleStore, id: string, ms: number): Promise<number> {
   const found = await schedules.find(id);
   if (!found) throw new Error(`there is no schedule ${id}`);
@@ -38,7 +38,7 @@ export function timesOf(tasks: readonly TaskRecord[]): readonly number[] {
   return tasks.map(({ metadata }) => Date.parse(String(metadata?.[occurrenceKey])));
 }
 
-/** Adds a schedule of every second for each rule of what is missed, all from the same time on; answers that time. */
+/** Adds a schedule of every second for each rule of what is missed, all from the same time on; returns that time. */
 export async function addTickers({ schedules }: QueueAdmin, topic: string): Promise<number> {
   // Later than the last one is added.
   const startsAt = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 2_000);
@@ -48,7 +48,7 @@ export async function addTickers({ schedules }: QueueAdmin, topic: string): Prom
   return startsAt.getTime();
 }
 
-/** Checks that of the times of {@link addTickers} each has made one task, or was counted as missed; answers these numbers. */
+/** Checks that of the times of {@link addTickers} each has made one task, or was counted as missed; returns these numbers. */
 export async function ticksOf(
   admin: QueueAdmin,
   fromMs: number,

@@ -82,7 +82,7 @@ test('a task that another table refers to stays whole, the others go, and the co
   expect(warnings).toHaveLength(1);
 });
 
-test('a purge that starts anew finds what is free by then', async () => {
+test('a purge that starts again finds what is free by then', async () => {
   const ids = await insertOld(3);
   await refer([ids[1] ?? '']);
   const { app } = await start();

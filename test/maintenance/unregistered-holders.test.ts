@@ -22,7 +22,7 @@ function start(options: QueueModuleOptions): Promise<QueueApp> {
   return bench.start({ handlers: [Handlers], pollIntervalMs: 0, ...options });
 }
 
-/** Inserts a task that is held by that executor, null for nobody; answers its id. */
+/** Inserts a task that is held by that executor, null for nobody; returns its id. */
 async function insertHeld(executor: string | null): Promise<string> {
   const { rows } = await bench.database.pool.query<{ id: string }>(
     `insert into tasks (processo, status, executor, reserva) values ('hold', 'processando', $1, 1) returning id`,

@@ -86,7 +86,7 @@ describe.each(kinds)('an application of somebody else, on $title', (kind) => {
   );
 });
 
-/** With packages of its own, laid out as npm does, and the sources of `application`. Answers its folder. */
+/** With packages of its own, laid out as npm does, and the sources of `application`. Returns its folder. */
 async function makeApplication({ packages, type, skipLibCheck }: Kind): Promise<string> {
   const folder = await makeTemporaryFolder();
   const installed = await installPackages(packages);

@@ -65,7 +65,7 @@ async function pack(source: string, destination: string): Promise<void> {
 
 /**
  * A project outside the repository with the library as npm would install it: itself, its dependencies and its
- * peers, the packages named, and nothing else that the repository happens to have. Answers its folder.
+ * peers, the packages named, and nothing else that the repository happens to have. Returns its folder.
  */
 export async function makeProject(library: PackedLibrary, packages: readonly string[] = []): Promise<string> {
   const project = await makeTemporaryFolder();

@@ -245,7 +245,7 @@ export class AppModule {}
 `;
 }
 
-/** Runs the schematic over files in memory; answers them afterwards, and what it said. */
+/** Runs the schematic over files in memory; returns them afterwards, and what it said. */
 function add(
   before: Readonly<Record<string, string>>,
   options: NestAddOptions = {},

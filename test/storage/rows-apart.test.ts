@@ -59,7 +59,7 @@ test('what is apart is why nothing is claimed, until something is', () => {
   expect(apart.isAny).toBe(false);
 });
 
-test('a row that was not refused for long begins anew', () => {
+test('a row that was not refused for long starts over', () => {
   for (let times = 0; times < 4; times += 1) apart.add([row('7')]);
   now += 120_000;
   apart.add([row('7')]);

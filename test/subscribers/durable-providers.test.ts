@@ -75,7 +75,7 @@ test('tasks of one tenant share what is durable, and each is run with its own co
   expect(seen).toEqual(Array(10).fill(true));
 });
 
-test('a handler that is request-scoped itself is made anew, with what is durable in it shared', async () => {
+test('a handler that is request-scoped itself is made again, with what is durable in it shared', async () => {
   ContextIdFactory.apply(new ByTenant());
   const instances = new Set<object>();
   const seen: unknown[] = [];

@@ -33,7 +33,7 @@ class Open implements CanActivate {
   }
 }
 
-/** Runs a task of `gave-up` to the end of its dead chain; answers the last rows, and what was warned of. */
+/** Runs a task of `gave-up` to the end of its dead chain; returns the last rows, and what was warned of. */
 async function buried(handler: new () => object, payload: unknown = {}) {
   const { queue, events, close } = await bench.start({ handlers: [handler], maxAttempts: 1 });
   const warned = nextEvent(events, 'warning', ({ message }) => message.includes('manual intervention'));

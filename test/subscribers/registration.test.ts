@@ -15,7 +15,7 @@ import { testOnPostgres } from '../support/run-database.js';
 
 const bench = useQueue();
 
-/** Starts an application that must refuse to; answers the error's text. */
+/** Starts an application that must refuse to; returns the error's text. */
 async function refusal(...handlers: Provider[]): Promise<string> {
   const error: unknown = await bench.start({ handlers }).then(
     () => undefined,
@@ -279,7 +279,7 @@ class Declared {
 const rows = async (): Promise<unknown[]> =>
   (await bench.pool.query('select id, processo, ativo from tasks_subscriber order by id')).rows;
 
-test('a subscription that says its topic gets its row at start, also of several processes at once, and anew when it was deleted', async () => {
+test('a subscription that says its topic gets its row at start, also of several processes at once, and again when it was deleted', async () => {
   class Others {
     @Subscriber('a', { topic: 'placed' })
     a(): void {}
@@ -367,7 +367,7 @@ test.each<[unknown, string]>([
   await expect(bench.start({ handlers: [Wrong] })).rejects.toThrow(problem);
 });
 
-/** Starts an application; answers its warnings, those included that come a moment after the start. */
+/** Starts an application; returns its warnings, those included that come a moment after the start. */
 async function warningsOf(handlers: readonly Provider[]): Promise<readonly string[]> {
   vi.stubEnv('NODE_ENV', 'development');
   const timers = vi.spyOn(globalThis, 'setTimeout');

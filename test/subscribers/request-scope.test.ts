@@ -42,7 +42,7 @@ test('a request-scoped provider gets a fresh instance for each task, whose conte
   expect(instances.size).toBe(3);
 });
 
-test('a provider that depends on a request-scoped one is made anew as well', async () => {
+test('a provider that depends on a request-scoped one is made again as well', async () => {
   const keys: string[] = [];
   @Injectable({ scope: Scope.REQUEST })
   class Inner {

@@ -28,7 +28,7 @@ export interface DatabaseProxy {
   stall(purpose?: string): Fault;
   /** Everything comes later, either way. */
   delay(ms: number, purpose?: string): Fault;
-  /** Breaks the connections that are open with a TCP reset; answers how many. */
+  /** Breaks the connections that are open with a TCP reset; returns how many. */
   reset(purpose?: string): number;
   /** Tells one side of the open connections that the other has closed them, which then hears nothing more. */
   halfClose(told: 'worker' | 'database', purpose?: string): Fault;

@@ -15,7 +15,7 @@ export interface OccupiedThreadPool {
 }
 
 /**
- * Occupies every thread of libuv's pool, and no processor: each opens a pipe that nobody writes to. What comes besides
+ * Occupies every thread of libuv's pool, and no processor: each opens a pipe that nobody writes to. Whatever else comes
  * (`dns.lookup`, `crypto.pbkdf2`, `fs.readFile`) waits for `release`.
  */
 export function occupyThreadPool(): OccupiedThreadPool {

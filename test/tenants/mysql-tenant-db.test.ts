@@ -256,7 +256,7 @@ test('the client is the driver’s own, and is dead after its handler', async ()
     code: 'TASK_ENDED',
     message: expect.stringContaining('the database of the tenant was used'),
   });
-  // The connection itself is well, and what was prepared on it is prepared anew.
+  // The connection itself is well, and what was prepared on it is prepared again.
   await run(app, async (db) => {
     await ((await db.client()) as unknown as Connection).execute('select ? as one', ['1']);
   });

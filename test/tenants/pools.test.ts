@@ -297,7 +297,7 @@ test('idle connections that the server ends are replaced', async () => {
   expect(told).toEqual([]);
 });
 
-test('a tenant that is forgotten is asked for anew, and what is lent stays until it is given back', async () => {
+test('a tenant that is forgotten is asked for again, and what is lent stays until it is given back', async () => {
   const { pools, resolved } = start();
   const lease = await pools.take('a');
   pools.forget('a');

@@ -139,7 +139,7 @@ test('a handler that asks only when it has ended gets nothing', async () => {
   await expect(ctx?.tenantDb()).rejects.toMatchObject({ code: 'TASK_ENDED' });
 });
 
-test('a handler that does not wait for its connection gives it back all the same', async () => {
+test('a handler that does not wait for its connection gives it back anyway', async () => {
   const app = await start();
   TenantWork.work = (ctx) => void ctx.tenantDb();
   expect(await bench.ended(await app.queue.insertTask({ topic: 'work', tenant: 1 }))).toMatchObject({

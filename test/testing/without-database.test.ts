@@ -25,7 +25,7 @@ import { QueueTester, withoutDatabase } from '../../lib/testing/index.js';
 import { Shop } from './shop.js';
 import { describeTester } from './tester-suite.js';
 
-/** What a whole application has besides: it begins and ends with the module, and puts parts of Nest around its handlers. */
+/** What a whole application also has: it begins and ends with the module, and puts parts of Nest around its handlers. */
 @Injectable()
 class Ledger implements OnApplicationShutdown {
   static ended = 0;

@@ -31,9 +31,9 @@ const endRest = () =>
   bench.pool.query(`update tasks_webhook set open_until = clock_timestamp() - interval '1 second'`);
 
 const restRoutes = async (endpoints: EndpointRegistry) =>
-  (await endpoints.holds()).filter(({ forMs }) => forMs !== undefined);
+  (await endpoints.pausedRoutes()).filter(({ forMs }) => forMs !== undefined);
 
-test('a rest that begins while a worker asks which endpoints rest is known to it all the same', async () => {
+test('a rest that begins while a worker asks which endpoints rest is known to it anyway', async () => {
   const { endpoints } = makeRegistry({
     query: async (text, values) => {
       const answer = await bench.pool.query(text, values);

@@ -36,7 +36,7 @@ async function heldDelivery({ queue, admin }: WebhookApp, url: string): Promise<
     { id: 'crm', url, http_method: 'POST', headers: { 'x-as': 'published' } },
   ]);
   // A worker that has not heard of the pause yet would make the first attempt.
-  const reads = vi.spyOn(PostgresEndpoints.prototype, 'holds');
+  const reads = vi.spyOn(PostgresEndpoints.prototype, 'pausedRoutes');
   await admin.pause({ subscriptionId: 'crm' });
   await until(async () => {
     const read = await Promise.all(reads.mock.results.map(({ value }) => value));

@@ -22,7 +22,7 @@ interface Case {
 }
 type Cases = Readonly<Record<string, Case>>;
 
-/** Runs all cases at once, each in a task of its own; answers the rows by the names of the cases. */
+/** Runs all cases at once, each in a task of its own; returns the rows by the names of the cases. */
 async function runAll(cases: Readonly<Record<string, unknown>>, handle: (value: unknown) => unknown) {
   class Bad {
     @TaskHandler('bad', { maxAttempts: 1 })

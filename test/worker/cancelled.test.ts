@@ -125,7 +125,7 @@ test('a task that waits for its turn in a group ends cancelled before that', asy
   expect(await waits(slow)).toMatchObject({ status: 'succeeded' });
 });
 
-test('a running task that succeeds all the same has succeeded', async () => {
+test('a running task that succeeds anyway has succeeded', async () => {
   const { queue, admin, waits } = await start();
   const id = await queue.insertTask({ topic: 'charge', externalKey: 'order 7' });
   await begun.promise;

@@ -101,7 +101,7 @@ const libraries: Readonly<Record<string, (client: PoolClient, task: string) => P
   },
 };
 
-/** Runs a handler once; answers its row and the steps that are there afterwards. */
+/** Runs a handler once; returns its row and the steps that are there afterwards. */
 async function runOnce(
   handle: (client: PoolClient, ctx: TaskContext) => Promise<unknown>,
   { grouped = false } = {},

@@ -15,7 +15,7 @@ import { Capacity, ServedRoutes } from '../../lib/worker/claiming/routes.js';
 import { Dispatcher } from '../../lib/worker/dispatcher.js';
 import type { RunningTask } from '../../lib/worker/running/running-tasks.js';
 import { Settler } from '../../lib/worker/running/settler.js';
-import { Trouble } from '../../lib/worker/standstill.js';
+import { Outage } from '../../lib/worker/standstill.js';
 import type { WorkerOptions } from '../../lib/options/worker-options.js';
 import { Arrivals } from '../support/arrivals.js';
 import { deferred } from '../support/waiting.js';
@@ -180,7 +180,7 @@ export function startDispatcher(options: DispatcherBenchOptions = {}) {
     fanOut: { deliver },
     settler,
     halt: { ask: () => undefined, obey: () => undefined },
-    trouble: new Trouble('7', events),
+    outage: new Outage('7', events),
     hidden: { found: undefined },
     served,
     capacity: new Capacity(served, workerOptions),

@@ -124,10 +124,10 @@ test('a failure is written, and the others are told, before the next claim', asy
   expect(rings).toHaveBeenCalledTimes(1);
 });
 
-test('after an error the outcomes are sent again, and the trouble is told once until it is over', async () => {
+test('after an error the outcomes are sent again, and the outage is told once until it is over', async () => {
   const { statements, started, events } = startDispatcher();
   const told: string[] = [];
-  events.on('worker.troubled', () => told.push('troubled'));
+  events.on('worker.error', () => told.push('failing'));
   events.on('worker.recovered', () => told.push('recovered'));
   (await statements.next()).answer({ claimed: [claimedOf(), claimedOf()] });
   const running = await started.next();
@@ -144,20 +144,20 @@ test('after an error the outcomes are sent again, and the trouble is told once u
   expect(last.demand?.total).toBe(1);
   last.answer();
   await recovered;
-  expect(told).toEqual(['troubled', 'recovered']);
+  expect(told).toEqual(['failing', 'recovered']);
 });
 
 test('after a lost connection the table is compared before the next claim, which finds whatever is due', async () => {
   const { statements, attempts, claims, events } = startDispatcher();
-  let troubled = false;
-  events.on('worker.troubled', () => (troubled = true));
+  let failing = false;
+  events.on('worker.error', () => (failing = true));
   claims.invalidate.mockClear();
   (await statements.next()).fail(new TarefaError('CONNECTION_LOST', 'gone'));
   await passTime(1_000);
   await statements.next();
   expect(attempts.heldBy).toHaveBeenCalledTimes(1);
   expect(claims.invalidate).toHaveBeenCalled();
-  expect(troubled).toBe(false);
+  expect(failing).toBe(false);
 });
 
 test('what was claimed runs though the fate of outcomes beside it cannot be read', async () => {
@@ -169,11 +169,11 @@ test('what was claimed runs though the fate of outcomes beside it cannot be read
   const beside = await statements.next();
   first.succeed();
   beside.answer();
-  const troubled = nextEvent(events, 'worker.troubled');
+  const failing = nextEvent(events, 'worker.error');
   const claimed = claimedOf();
   (await statements.next()).answer({ claimed: [claimed], settledOnly: [] });
   expect((await started.next()).claimed).toBe(claimed);
-  await troubled;
+  await failing;
   await passTime(1_000);
   expect((await statements.next()).completions.map(({ id }) => id)).toEqual([first.claimed.id]);
 });

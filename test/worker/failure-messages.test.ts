@@ -6,7 +6,7 @@ import { useQueue } from './queue-bench.js';
 const bench = useQueue();
 const note = ' (no attempts left)';
 
-/** Fails tasks with those errors; answers their rows, with what the database counts of their texts. */
+/** Fails tasks with those errors; returns their rows, with what the database counts of their texts. */
 async function failWith(...errors: Error[]) {
   return failUnder({}, ...errors);
 }

@@ -13,7 +13,7 @@ beforeAll(async () => {
       parent bigint${onPostgres ? ' references parent deferrable initially deferred' : ''})`);
 });
 
-/** Runs a handler once; answers its row and how many effects there are. */
+/** Runs a handler once; returns its row and how many effects there are. */
 async function runOnce(handle: (ctx: TaskContext) => unknown) {
   class Handlers {
     @TaskHandler('work', { maxAttempts: 1 })

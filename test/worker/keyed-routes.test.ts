@@ -97,8 +97,8 @@ test('next attempts, replays and deliveries keep keys and batch, dead tasks leav
   const kept = { chave_unica: 'v:one', chave_fila: 'o:one', lote: '7' };
   expect([first, second]).toMatchObject([kept, kept]);
   expect(dead).toMatchObject({ dead: true, chave_unica: null, chave_fila: null, lote: null });
-  const anew = await app.get(QueueAdmin).retry(id);
-  expect(await bench.row(anew)).toMatchObject(kept);
+  const restarted = await app.get(QueueAdmin).retry(id);
+  expect(await bench.row(restarted)).toMatchObject(kept);
 
   await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('copies', 'published')`);
   await bench.pool.query(

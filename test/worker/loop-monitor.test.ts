@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueEvents, type QueueEventMap } from '../../lib/index.js';
 import { Capacity } from '../../lib/worker/claiming/routes.js';
 import { LoopMonitor } from '../../lib/worker/loop-monitor.js';
-import { HandlerContext, type Surroundings } from '../../lib/worker/running/handler-context.js';
+import { HandlerContext, type RunDeps } from '../../lib/worker/running/handler-context.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
 import { claimedOf } from './dispatcher-bench.js';
 
@@ -31,7 +31,7 @@ function watch(pauseWhileBlocked = false) {
   monitor.start();
   const begin = (topic: string) => {
     const task = running.begin(claimedOf(`t:${topic}`));
-    task.context = new HandlerContext(task.claimed, undefined, {} as Surroundings);
+    task.context = new HandlerContext(task.claimed, undefined, {} as RunDeps);
     return task;
   };
   /** The timer's next turn, so late. */

@@ -49,7 +49,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** As another program would; answers when its live and its dead chain have ended. */
+/** As another program would; returns when its live and its dead chain have ended. */
 async function insertOversized(
   topic: string,
   publication = false,

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { deferred } from '../support/waiting.js';
-import { Pauses, type Hold } from '../../lib/worker/claiming/pauses.js';
+import { Pauses, type PausedRoute } from '../../lib/worker/claiming/pauses.js';
 
 test('a hold that ends is looked at again then, also when the timer comes early', async () => {
   const now = vi.spyOn(performance, 'now').mockReturnValue(1_000);
-  const read = vi.fn<() => Promise<readonly Hold[]>>().mockResolvedValue([
+  const read = vi.fn<() => Promise<readonly PausedRoute[]>>().mockResolvedValue([
     { route: 's:crm', forMs: 500.5 },
     { route: 't:paused', forMs: undefined },
   ]);
@@ -29,9 +29,9 @@ test('a hold that ends is looked at again then, also when the timer comes early'
 });
 
 test('what is resumed while pauses are read is read again', async () => {
-  const first = deferred<readonly Hold[]>();
+  const first = deferred<readonly PausedRoute[]>();
   const read = vi
-    .fn<() => Promise<readonly Hold[]>>()
+    .fn<() => Promise<readonly PausedRoute[]>>()
     .mockReturnValueOnce(first.promise)
     .mockResolvedValue([]);
   const pauses = new Pauses(read, { lookIn: () => undefined });

@@ -57,7 +57,7 @@ const oneCase: fc.Arbitrary<Case> = fc.record({
   thrown,
 });
 
-/** Fails all cases in one statement; answers their rows, each with its next attempt's. */
+/** Fails all cases in one statement; returns their rows, each with its next attempt's. */
 async function failAll(cases: readonly Case[]) {
   const { pool, database, workerId } = bench;
   const inserted = await pool.query<{ id: string }>(

@@ -102,6 +102,6 @@ test('a connection in which nothing is left goes to the next task', async () => 
   expect(await ended('leave', { texts })).toMatchObject({ status: 'succeeded' });
   expect(await ended('leave', { texts, client: true })).toMatchObject({ status: 'succeeded' });
   const after = await ended('look');
-  // The pool of mysql2 may lend another one all the same.
+  // The pool of mysql2 may lend another one anyway.
   expect([after, warnings]).toEqual([onPostgres ? fresh : { ...fresh, session: after['session'] }, []]);
 });

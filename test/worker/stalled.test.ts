@@ -94,10 +94,10 @@ test('a claim that is refused again and again is told likewise', async () => {
   const { events, worker } = app;
   // What was before is over.
   vi.advanceTimersByTime(10_000);
-  const troubled = nextEvent(events, 'worker.troubled');
+  const failing = nextEvent(events, 'worker.error');
   await database.pool.query(`revoke update on tasks from ${role}`);
   await database.pool.query(`insert into tasks (processo, payload) values ('work', '{}')`);
-  await troubled;
+  await failing;
   const stalled = nextEvent(events, 'worker.stalled');
   vi.advanceTimersByTime(70_000);
   expect(await stalled).toEqual({

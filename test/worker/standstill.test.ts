@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { QueueEvents, type QueueEventMap } from '../../lib/index.js';
 import { RowsApart } from '../../lib/storage/rows-apart.js';
-import { HiddenRows, Standstill, type StandstillParts, Trouble } from '../../lib/worker/standstill.js';
+import { HiddenRows, Standstill, type StandstillParts, Outage } from '../../lib/worker/standstill.js';
 import { RunningTasks } from '../../lib/worker/running/running-tasks.js';
 import { claimedOf } from './dispatcher-bench.js';
 
@@ -16,7 +16,7 @@ function watch(
   const told: QueueEventMap['worker.stalled'][] = [];
   events.on('worker.stalled', (event) => told.push(event));
   const liveness = { connection: 'session', alive: true, failure: undefined as unknown };
-  const trouble = new Trouble('7', events);
+  const outage = new Outage('7', events);
   const running = new RunningTasks();
   const rows = new HiddenRows({ findHidden: async () => hidden() });
   const standstill = new Standstill({
@@ -24,12 +24,12 @@ function watch(
     database: { apart },
     liveness,
     hidden: rows,
-    trouble,
+    outage,
     running,
     events,
   });
   standstill.start();
-  return { told, liveness, trouble, running, standstill, rows };
+  return { told, liveness, outage, running, standstill, rows };
 }
 
 const minute = 60_000;
@@ -74,17 +74,17 @@ test.each([
   ['a refused claim', false],
   ['a lost connection', true],
 ])('%s, again and again, is told as well', async (_, isLost) => {
-  const { told, trouble, standstill } = watch();
-  trouble.report(new Error('it is refused'), isLost);
+  const { told, outage, standstill } = watch();
+  outage.report(new Error('it is refused'), isLost);
   await vi.advanceTimersByTimeAsync(minute + 10_000);
   expect(told).toEqual([{ workerId: '7', reason: 'its statements fail: it is refused', forMs: minute }]);
-  trouble.end();
+  outage.end();
   expect(standstill.stall).toBeUndefined();
 });
 
 test('a worker that takes tasks does not stand still, though some statement of its fails', async () => {
-  const { told, trouble, running } = watch();
-  trouble.report(new Error('one is refused'), false);
+  const { told, outage, running } = watch();
+  outage.report(new Error('one is refused'), false);
   for (let round = 0; round < 20; round += 1) {
     running.end(running.begin(claimedOf()));
     await vi.advanceTimersByTimeAsync(10_000);

@@ -63,7 +63,7 @@ class Handlers {
   }
 }
 
-/** Runs one task; answers its last row once it has ended, and what was warned of. */
+/** Runs one task; returns its last row once it has ended, and what was warned of. */
 async function run(topic: string) {
   runs.length = 0;
   const { app, queue, events } = await bench.start({ handlers: [Handlers] });

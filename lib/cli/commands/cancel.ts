@@ -12,7 +12,7 @@ export const cancelCommand: Command = {
   summary: 'ends tasks that wait, without a dead task, and asks those that run to stop',
   usage: '<id...> | --all [filters]',
   description: `A task that is cancelled has not failed: \`retry --all\` leaves it out, and by its id it can be retried. One that
-    runs is asked to stop: it ends cancelled, unless it succeeds all the same. One that has ended is refused.
+    runs is asked to stop: it ends cancelled, unless it succeeds anyway. One that has ended is refused.
 
     With --all: every task that waits (scheduled, retrying or pending) and that the filters choose, dead tasks only with
     --dead. They are counted first; on a terminal you are asked, elsewhere --yes is needed. What starts or is inserted after

@@ -13,7 +13,7 @@ export const deleteCommand: Command = {
   usage: '<id...> | --all [filters]',
   description: `What is deleted is not done any more, is gone from the history, and cannot be brought back: you are asked, or give
     --yes. A task that runs, or whose dead task does, is refused. Deliveries of a publication are tasks of their own and stay.
-    Old history is deleted by itself, and at once by \`tarefa purge\`.
+    Old history is deleted automatically, and at once by \`tarefa purge\`.
 
     With --all: every task that does not run and that the filters choose, dead tasks only with --dead. They are counted first.
     What comes after the count is not meant. They are deleted in blocks of 500 that commit alone; Ctrl-C ends it after a block.

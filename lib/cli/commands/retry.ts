@@ -7,10 +7,10 @@ import { forEachTask, readIds } from '../task-ids.js';
 /** `tarefa retry`. */
 export const retryCommand: Command = {
   name: 'retry',
-  summary: 'starts failed or cancelled tasks anew, with all their attempts before them',
+  summary: 'starts failed or cancelled tasks again, with all their attempts before them',
   usage: '<id...> | --all [filters]',
   description: `A task keeps its key, its payload and its history. One that has neither failed nor was cancelled is refused. A
-    task that ran out of attempts has a dead task besides, which has an id of its own and is retried by that.
+    task that ran out of attempts also has a dead task, which has an id of its own and is retried by that.
 
     With --all: every failed task that the filters choose, dead tasks only with --dead, and cancelled ones only with --status
     cancelled. They are counted first; on a
@@ -35,7 +35,7 @@ function wordsFor({ options }: CommandCall): BulkWords {
     meant: statuses.length === 0 ? 'failed' : statuses.join(' or '),
     field: 'failed',
     done: 'retried',
-    outcome: 'start anew',
+    outcome: 'start again',
   };
 }
 
@@ -44,6 +44,6 @@ async function retrySome(call: CommandCall): Promise<ExitCode> {
   const { admin } = await call.queue();
   return forEachTask(call, ids, async (id) => {
     const attemptId = await admin.retry(id);
-    return { fields: { attemptId }, line: `task ${id} starts anew: its next attempt is ${attemptId}` };
+    return { fields: { attemptId }, line: `task ${id} starts again: its next attempt is ${attemptId}` };
   });
 }

@@ -72,7 +72,7 @@ export const schedulesCommand: Command = {
       throw new UsageError(`schedules cannot ${JSON.stringify(name)}: ${hint}`);
     }
     if ((id === undefined) !== (name === 'list') || others.length > 0) {
-      throw new UsageError(`schedules ${name} takes ${name === 'list' ? 'nothing' : 'an id'} besides`);
+      throw new UsageError(`schedules ${name} takes ${name === 'list' ? 'nothing' : 'an id'}`);
     }
     await action(call, id ?? '', readRedaction(call.options));
     return 0;

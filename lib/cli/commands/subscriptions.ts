@@ -124,7 +124,7 @@ function activate(call: CommandCall, active: boolean): Prepared {
 
 function readArguments({ positionals }: CommandCall, count: number, what = 'nothing'): readonly string[] {
   const [name, ...values] = positionals;
-  if (values.length !== count) throw new UsageError(`subscriptions ${name ?? 'list'} takes ${what} besides`);
+  if (values.length !== count) throw new UsageError(`subscriptions ${name ?? 'list'} takes ${what}`);
   return values;
 }
 

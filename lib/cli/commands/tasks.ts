@@ -21,7 +21,7 @@ export const tasksCommand: Command = {
     --status retrying: tasks that have failed and are scheduled for their next attempt; scheduled are those that wait for
     their first. Once they are due, both are pending.
 
-    Secrets in messages are not shown, nor in what --json shows besides, as on the dashboard.
+    Secrets in messages are not shown, nor in what --json also shows, as on the dashboard.
 
     --payload looks into payloads of at most 64 KiB, from the newest task to the oldest, until a page is full; it never locks
     anything, and Ctrl-C ends it.`,

@@ -48,7 +48,7 @@ export class Lease {
     this.#startThread();
   }
 
-  /** Renews no more; what is left of it runs out by itself. Idempotent. */
+  /** Renews no more; what is left of it simply runs out. Idempotent. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#again);

@@ -24,7 +24,7 @@ type Listeners = { readonly [Topic in BellTopic]: Set<(message: HeardMessages[To
 export class MysqlBell implements Bell {
   /** Undefined where no session of this process can be woken. */
   readonly #openSleeper: ((woken: () => void, changed: HearingChanged) => WakeableSession) | undefined;
-  /** Wakes that many sleeping sessions of other processes, if there are so many; answers how many they were. */
+  /** Wakes that many sleeping sessions of other processes, if there are so many; returns how many they were. */
   readonly #wake: (most: number) => Promise<number>;
   readonly #listeners: Listeners = { tasks: new Set(), looks: new Set(), waits: new Set(), ends: new Set() };
   readonly #board: NoticeBoard;

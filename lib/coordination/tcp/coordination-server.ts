@@ -184,7 +184,7 @@ export class CoordinationServer {
     if (!worker) this.#watchIdle(client);
   }
 
-  /** Answers whether it was done. */
+  /** Returns whether it was done. */
   #run(call: Call, client: Client, message: string): boolean | Promise<boolean> {
     const { worker } = client;
     switch (call.name) {

@@ -37,7 +37,7 @@ export class NotifiedWorker {
     );
   }
 
-  /** Takes a message that is no call; answers whether it was the answer to NOTIFY. */
+  /** Takes a message that is no call; returns whether it was the answer to NOTIFY. */
   hears(message: string): boolean {
     if (this.#state !== 'asked') return false;
     clearTimeout(this.#timer);

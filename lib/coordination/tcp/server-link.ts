@@ -76,7 +76,7 @@ export class ServerLink {
     this.#peer.send(message);
   }
 
-  /** Answers whether the server said true. Rejects when the connection is gone. */
+  /** Returns whether the server said true. Rejects when the connection is gone. */
   call(message: string): Promise<boolean> {
     const answered = this.#last.then(() => this.#ask(message));
     this.#last = answered.catch(() => undefined);

@@ -24,7 +24,7 @@ const briefEveryMs = 15_000;
 export class ServerLocks {
   readonly #server: ResolvedSharedServer;
   /** Told, once each time, that nothing can be locked, and that it can again (undefined). */
-  readonly #changed: (trouble: string | undefined) => void;
+  readonly #changed: (problem: string | undefined) => void;
   readonly #backoff = new Backoff({ firstMs: 200, mostMs: 5_000 });
   readonly #held = new Set<string>();
   /** Once the server hears it. */
@@ -32,10 +32,10 @@ export class ServerLocks {
   #connecting: ServerLink | undefined;
   #stay: Promise<void> | undefined;
   #isClosed = false;
-  #trouble: string | undefined;
+  #problem: string | undefined;
   #askedBrieflyAt = performance.now();
 
-  constructor(server: ResolvedSharedServer, changed: (trouble: string | undefined) => void) {
+  constructor(server: ResolvedSharedServer, changed: (problem: string | undefined) => void) {
     this.#server = server;
     this.#changed = changed;
   }
@@ -50,7 +50,7 @@ export class ServerLocks {
     return this.#link !== undefined;
   }
 
-  /** Takes the locks of tasks; answers those that it got. */
+  /** Takes the locks of tasks; returns those that it got. */
   async take(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const got = new Set<string>();
     for (const id of ids) if (await this.#try(id)) got.add(id);
@@ -144,7 +144,7 @@ export class ServerLocks {
     }
   }
 
-  /** Answers why it has ended. Our server is asked through the lock port, where it hears everybody. */
+  /** Returns why it has ended. Our server is asked through the lock port, where it hears everybody. */
   async #stayConnected(joined: string): Promise<string> {
     const { notifyPort, lockPort, messageTimeoutMs } = this.#server;
     let timer: NodeJS.Timeout | undefined;
@@ -193,9 +193,9 @@ export class ServerLocks {
     if (link && !link.isBusy) await link.call(joined).catch(() => undefined);
   }
 
-  #tell(trouble: string | undefined): void {
-    const isNew = (trouble === undefined) !== (this.#trouble === undefined);
-    this.#trouble = trouble;
-    if (isNew) this.#changed(trouble);
+  #tell(problem: string | undefined): void {
+    const isNew = (problem === undefined) !== (this.#problem === undefined);
+    this.#problem = problem;
+    if (isNew) this.#changed(problem);
   }
 }

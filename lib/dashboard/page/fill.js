@@ -1,6 +1,6 @@
 import { handHandlersOn, nodesOf } from './dom.js';
 
-// What is shown is made anew from the data each time; what is already on the page is changed only where it differs,
+// What is shown is made again from the data each time; what is already on the page is changed only where it differs,
 // so that focus, selection, scroll positions and open details survive numbers that change every second.
 
 /**
@@ -21,7 +21,7 @@ export function fill(container, ...children) {
 
 /**
  * Where focus goes when what had it is gone, such as a button for what cannot be done any more: it must not fall to the document,
- * from where the keyboard would begin anew and a screen reader says nothing.
+ * from where the keyboard would start over and a screen reader says nothing.
  *
  * @param {Element} container
  * @returns {HTMLElement | null}

@@ -74,9 +74,9 @@ export class LiveOverview {
       this.#onState('live', null);
       this.#onOverview(JSON.parse(event.data));
     });
-    // The numbers may take long: the connection is alive all the same.
+    // The numbers may take long: the connection is alive anyway.
     source.addEventListener('heartbeat', () => this.#watch());
-    source.addEventListener('trouble', (event) => {
+    source.addEventListener('failed', (event) => {
       this.#watch();
       this.#onState('reconnecting', Refusal.of(JSON.parse(event.data), 503));
     });

@@ -52,7 +52,7 @@ export function deadTag() {
 }
 
 /**
- * Whether anything may still happen with the task by itself.
+ * Whether anything may still happen with the task without anybody's doing.
  *
  * @param {TaskJson} task
  */

@@ -34,7 +34,7 @@ export class LineBuffer {
     return this.#bytes;
   }
 
-  /** Answers how many older lines had to go. */
+  /** Returns how many older lines had to go. */
   push(line: BufferedLine): number {
     let dropped = 0;
     while (
@@ -63,7 +63,7 @@ export class LineBuffer {
     return taken;
   }
 
-  /** Answers how many lines went. */
+  /** Returns how many lines went. */
   clear(): number {
     const { length } = this;
     this.#lines = [];

@@ -118,7 +118,7 @@ export class LokiSink implements LogSink {
 
   async #sendAll(): Promise<void> {
     await this.#sending;
-    // Where Loki takes none now, the rest would wait in vain: it is asked once more.
+    // Where Loki takes none now, the rest would wait for nothing: it is asked once more.
     do {
       this.#send();
       await this.#sending;
@@ -164,7 +164,7 @@ export class LokiSink implements LogSink {
     } while (this.#isFull() && !this.#closing);
   }
 
-  /** Tries until Loki takes or refuses it. Answers whether it was taken. */
+  /** Tries until Loki takes or refuses it. Returns whether it was taken. */
   async #deliver(body: PushBody): Promise<boolean> {
     for (let faults = 0; ;) {
       const result = await this.#client.push(body);

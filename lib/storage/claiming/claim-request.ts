@@ -214,7 +214,7 @@ export class ClaimCursor {
     }
   }
 
-  /** Bounded claims look into more or fewer partitions from now on: how long they take is measured anew. */
+  /** Bounded claims look into more or fewer partitions from now on: how long they take is measured again. */
   boundsMoved(): void {
     this.#boundedMs = undefined;
     this.#lastExtraMs = Infinity;

@@ -14,7 +14,7 @@ import type { UnreadableTask } from '../unreadable-task.js';
 export interface TaskLocking {
   /** Whether tasks can be locked now. */
   readonly isJoined: boolean;
-  /** Answers those that it got. */
+  /** Returns those that it got. */
   take(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 

@@ -175,7 +175,7 @@ export async function fanOutPublications(
   return outcomes;
 }
 
-/** Inserts the deliveries of some publications; answers rows of `id` and `deliveries`, by the publications' attempts. */
+/** Inserts the deliveries of some publications; returns rows of `id` and `deliveries`, by the publications' attempts. */
 export type CopyPublications = (
   run: Run,
   tables: FanOutTables,
@@ -199,7 +199,7 @@ function deliveryMessage(deliveries: number): string {
   return `delivered to ${deliveries} subscription${deliveries === 1 ? '' : 's'}`;
 }
 
-/** Begins a transaction with locking what is still held; answers the ids. */
+/** Begins a transaction with locking what is still held; returns the ids. */
 async function beginWith(
   run: Run,
   tables: Pick<QueueTables, 'queue'>,

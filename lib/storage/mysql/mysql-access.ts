@@ -54,7 +54,7 @@ export class MysqlAccess {
     return { identity, qualifiedName: tables.qualifiedName };
   }
 
-  /** Runs one statement on a connection that claims; answers its rows. */
+  /** Runs one statement on a connection that claims; returns its rows. */
   async ask(text: string, values: readonly unknown[] = []): Promise<readonly TextRow[]> {
     return (await this.controlled().query(text, values)).rows;
   }

@@ -24,7 +24,7 @@ import { cancelTasks } from './administration/cancel-tasks.js';
 import { deleteWhole } from './administration/delete-whole.js';
 import { jsonIds } from './administration/id-list.js';
 import { momentOf } from './administration/moments.js';
-import { startAnew } from './administration/start-anew.js';
+import { restart } from './administration/restart.js';
 import { isTaken } from './administration/taken.js';
 import type { TextRow } from './connections/answers.js';
 import type { Run } from './connections/transactions.js';
@@ -96,7 +96,7 @@ export class MysqlAdmin implements TaskAdmin {
 
   async retry(id: string): Promise<string | undefined> {
     return this.#retry(id, sql.hasFailedForGood, (run, failed) =>
-      startAnew(run, this.#tables, idsOf(failed)),
+      restart(run, this.#tables, idsOf(failed)),
     );
   }
 
@@ -109,7 +109,7 @@ export class MysqlAdmin implements TaskAdmin {
       const { payload, hash } = edited;
       const edit = { ...edited, at: String(one['now']), after: String(one['id']) };
       const changes = { payload, hash, metadata: withEdit(one['metadados'], edit) };
-      return startAnew(run, this.#tables, idsOf([one]), changes);
+      return restart(run, this.#tables, idsOf([one]), changes);
     });
   }
 
@@ -233,7 +233,7 @@ export class MysqlAdmin implements TaskAdmin {
     }
     const lock = sql.lockAttempts(this.#tables, bulk.meant[kind], { skips: true });
     const ids = idsOf(await rowsOf(run, lock, [jsonIds(idsOf(chosen))]));
-    if (kind === 'retry') return (await startAnew(run, this.#tables, ids)).length;
+    if (kind === 'retry') return (await restart(run, this.#tables, ids)).length;
     if (ids.length === 0) return 0;
     return changedBy(run, cancelLocked(this.#tables, ids.length), [message, by, ...ids]);
   }
@@ -243,8 +243,8 @@ export class MysqlAdmin implements TaskAdmin {
     condition: string,
     start: (run: Run, failed: readonly TextRow[]) => Promise<readonly string[]>,
   ): Promise<string | undefined> {
-    const anew = await this.#change(id, condition, start);
-    return this.#rung(anew?.[0]);
+    const restarted = await this.#change(id, condition, start);
+    return this.#rung(restarted?.[0]);
   }
 
   /**

@@ -7,10 +7,10 @@ import type {
   EndpointStore,
   NotedFailure,
   RestRules,
-  RouteHold,
+  PausedRoute,
   SealKeys,
   StoredSecret,
-  TroubledEndpoint,
+  FailingEndpoint,
 } from '../endpoints.js';
 import { changedBy, rowsOf } from './administration/answered.js';
 import { restOf, moveDueDeliveries } from './administration/rests.js';
@@ -34,15 +34,15 @@ export class MysqlEndpoints implements EndpointStore {
   }
 
   /** By the connection that claims: a claim waits for it, and another connection may have to be opened or waited for. */
-  async holds(probeMs: number, longestRestMs: number): Promise<readonly RouteHold[]> {
+  async pausedRoutes(probeMs: number, longestRestMs: number): Promise<readonly PausedRoute[]> {
     const bounds = [longestRestMs, probeMs];
     const held = await this.#access.ask(sql.webhookHolds(this.#tables), [...bounds, ...bounds]);
-    const holds: RouteHold[] = [];
+    const paused: PausedRoute[] = [];
     for (const row of held) {
       const forMs = readBoolean(row['rested']) ? await this.#probe(row, probeMs, bounds) : readRest(row);
-      if (forMs !== 0) holds.push({ route: String(row['route']), forMs });
+      if (forMs !== 0) paused.push({ route: String(row['route']), forMs });
     }
-    return holds;
+    return paused;
   }
 
   /** Takes the turn to probe: then its deliveries wait for 0 ms. Another caller may just have got it. */
@@ -72,9 +72,9 @@ export class MysqlEndpoints implements EndpointStore {
     return (await this.#look(sql.readEndpoints)).map(readHealth);
   }
 
-  async troubled(limit: number): Promise<readonly TroubledEndpoint[] | undefined> {
+  async failing(limit: number): Promise<readonly FailingEndpoint[] | undefined> {
     if (this.#tables.subscriptions === undefined || !(await this.#isThere())) return [];
-    const rows = await this.#look(sql.troubledEndpoints, [limit]).catch(undefinedIfRefused);
+    const rows = await this.#look(sql.failingEndpoints, [limit]).catch(undefinedIfRefused);
     return rows?.map((row) => ({
       subscriptionId: String(row['id']),
       failures: Number(row['failures']),

@@ -14,7 +14,7 @@ export interface GroupOfParts {
   /** Resolves when the group has committed, and rejects when it has not. */
   readonly ended: Promise<void>;
   /** Why nothing of it can commit any more. */
-  readonly trouble: Error | undefined;
+  readonly failure: Error | undefined;
   /** Takes the connection of its transaction, or shares it. */
   connect(): Promise<TransactionConnection>;
   /** Begins a part: answers its number, and what its first statement is sent behind. */
@@ -22,7 +22,7 @@ export interface GroupOfParts {
   /** Has that completed when the group commits. */
   add(completion: Completion): void;
   /** The group cannot commit any more. */
-  fail(trouble: Error, how?: 'ask'): void;
+  fail(failure: Error, how?: 'ask'): void;
   /** The connection is not to be used again. */
   replace(error: Error): void;
 }
@@ -148,12 +148,12 @@ export class MysqlGroupPart implements GroupedTransaction {
   /** Waits for the statements under way. */
   async #takeStock(): Promise<void> {
     await this.#statements.last;
-    this.#disturbed = this.#group.trouble instanceof GroupBroken || isDeadlock(this.#statements.firstError);
+    this.#disturbed = this.#group.failure instanceof GroupBroken || isDeadlock(this.#statements.firstError);
   }
 
   /** Its work counts when the transaction is as it was given: it has not been ended, and no error was swallowed. */
   async #check(connection: TransactionConnection): Promise<void> {
-    if (this.#group.trouble) throw this.#group.trouble;
+    if (this.#group.failure) throw this.#group.failure;
     if (!this.#statements.mayHaveEnded) return;
     const { firstError } = this.#statements;
     if (firstError === undefined && (await this.#isAsGiven(connection))) return;
@@ -177,7 +177,7 @@ export class MysqlGroupPart implements GroupedTransaction {
 
   /** Never rejects. */
   async #undo(connection: TransactionConnection): Promise<void> {
-    if (this.#group.trouble || this.#part === 0) return;
+    if (this.#group.failure || this.#part === 0) return;
     try {
       await connection.ask(undoPart(this.#part));
     } catch (error) {

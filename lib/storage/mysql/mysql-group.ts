@@ -20,10 +20,10 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
   readonly #workerId: WorkerId;
   /** Settles when the transaction has ended: resolves when it has committed. */
   readonly ended: Promise<void>;
-  #settle!: { readonly resolve: () => void; readonly reject: (trouble: Error) => void };
+  #settle!: { readonly resolve: () => void; readonly reject: (failure: Error) => void };
   #connection: Promise<TransactionConnection> | undefined;
   #connected: TransactionConnection | undefined;
-  #trouble: Error | undefined;
+  #failure: Error | undefined;
   #committed = false;
   /** Why the connection is not worth keeping, though its transaction is. */
   #unfit: Error | undefined;
@@ -39,12 +39,12 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
   }
 
   get broken(): boolean {
-    return this.#trouble !== undefined;
+    return this.#failure !== undefined;
   }
 
   /** Why it ended badly: {@link GroupBroken} when a task is at fault, else the connection's error. */
-  get trouble(): Error | undefined {
-    return this.#trouble;
+  get failure(): Error | undefined {
+    return this.#failure;
   }
 
   next(): GroupedTransaction {
@@ -53,7 +53,7 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
 
   async commit(): Promise<void> {
     const connection = await this.#connection?.catch(ignore);
-    if (!connection || this.#trouble) return;
+    if (!connection || this.#failure) return;
     if (this.#completions.length === 0) {
       await connection.undo();
       this.#succeed();
@@ -64,7 +64,7 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
       await connection.ask(text, [this.#completionsJson(), this.#completions.length]);
       this.#succeed();
     } catch (error) {
-      this.fail(troubleOf(error), 'ask');
+      this.fail(failureOf(error), 'ask');
     }
   }
 
@@ -94,14 +94,14 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
    *
    * @param fate whether what was done before is undone; `ask` when a handler may have committed it
    */
-  fail(trouble: Error, fate: 'undone' | 'ask' = 'undone'): void {
-    if (this.#trouble || this.#committed) return;
-    this.#trouble = trouble;
+  fail(failure: Error, fate: 'undone' | 'ask' = 'undone'): void {
+    if (this.#failure || this.#committed) return;
+    this.#failure = failure;
     const connection = this.#connected;
     this.#connected = undefined;
-    connection?.cut(trouble);
-    if (fate === 'undone' || isConnectionError(trouble)) this.#settle.reject(trouble);
-    else void this.#askFate(trouble).then(this.#settle.reject, () => this.#settle.reject(trouble));
+    connection?.cut(failure);
+    if (fate === 'undone' || isConnectionError(failure)) this.#settle.reject(failure);
+    else void this.#askFate(failure).then(this.#settle.reject, () => this.#settle.reject(failure));
   }
 
   /** After its transaction the connection is replaced. */
@@ -111,9 +111,9 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
 
   async #take(): Promise<TransactionConnection> {
     const connection = await TransactionConnection.take(this.#access.tasks, this.#access.own);
-    if (this.#trouble) {
+    if (this.#failure) {
       connection.giveBack();
-      throw this.#trouble;
+      throw this.#failure;
     }
     this.#connected = connection;
     return connection;
@@ -134,7 +134,7 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
   }
 
   #succeed(): void {
-    if (this.#trouble) return;
+    if (this.#failure) return;
     this.#committed = true;
     const connection = this.#connected;
     this.#connected = undefined;
@@ -144,15 +144,15 @@ export class MysqlGroup implements TaskGroup, GroupOfParts {
   }
 
   /** The mark is there when somebody has committed. It waits for a transaction that is still being undone. */
-  async #askFate(trouble: Error): Promise<Error> {
-    if (this.#parts < 2) return trouble;
+  async #askFate(failure: Error): Promise<Error> {
+    if (this.#parts < 2) return failure;
     const { changed } = await this.#access.own.query(unmark(this.#access.tables, this.#mark));
-    return changed > 0 ? new GroupBroken(trouble.message, { cause: trouble, kept: true }) : trouble;
+    return changed > 0 ? new GroupBroken(failure.message, { cause: failure, kept: true }) : failure;
   }
 }
 
 /** What an error of one of its statements means for the group. */
-function troubleOf(error: unknown): Error {
+function failureOf(error: unknown): Error {
   if (isConnectionError(error)) return error as Error;
   return new GroupBroken('another task of its group broke their transaction', { cause: error });
 }

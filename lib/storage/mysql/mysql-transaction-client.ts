@@ -23,7 +23,7 @@ const ending = new Set<string | symbol>(['release', 'end']);
 export interface ClientWatch {
   /** Of one whose rows are streamed nobody is told how it ends. */
   sent(text: string): void;
-  /** Answers what has to be told how it ended. */
+  /** Returns what has to be told how it ended. */
   begun(text: string): (error: unknown) => void;
 }
 

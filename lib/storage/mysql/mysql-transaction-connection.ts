@@ -104,7 +104,7 @@ export class TransactionConnection {
   /**
    * Ends it, whatever is under way; what waits for an answer is told the reason. A server at work on a statement does not notice
    * that its client is gone, and keeps its locks: it is told. Not of a connection that it has ended itself: it may have started
-   * again, and its numbers begin anew.
+   * again, and its numbers start over.
    */
   cut(reason: Error): void {
     if (!this.#isOurs) return;

@@ -34,7 +34,7 @@ export class HandlerStatements {
     return answer;
   }
 
-  /** Notes a statement that was sent. Answers the function that its sender calls when it has ended. */
+  /** Notes a statement that was sent. Returns the function that its sender calls when it has ended. */
   begun(text: string): (error?: unknown) => void {
     this.sent(text);
     let settle = (): void => undefined;

@@ -8,7 +8,7 @@ import { findPurgeable } from './reports/purgeable-window.js';
 import { familiesAmong } from './statements/purge.js';
 import { describeRows } from './statements/status.js';
 
-/** {@link Upkeep} of a table in one piece: it makes room by itself, and is purged row by row. */
+/** {@link Upkeep} of a table in one piece: it makes room automatically, and is purged row by row. */
 export class MysqlUpkeep implements Upkeep {
   readonly #access: MysqlAccess;
 

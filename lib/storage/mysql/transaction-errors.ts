@@ -39,7 +39,7 @@ export function brokenTransaction(cause: unknown): TarefaError {
 function endedByHandler(): TarefaError {
   return new TarefaError(
     'TRANSACTION_BROKEN',
-    'the handler ended the transaction of ctx.db by itself: leave COMMIT and ROLLBACK to the queue, and statements that define tables, which commit, to other connections',
+    'the handler itself ended the transaction of ctx.db: leave COMMIT and ROLLBACK to the queue, and statements that define tables, which commit, to other connections',
   );
 }
 

@@ -271,7 +271,7 @@ export class PostgresAdmin implements TaskAdmin {
     return this.#access.schema.tables;
   }
 
-  /** Texts that cannot be sent are shown all the same: see {@link queryReadable}. */
+  /** Texts that cannot be sent are shown anyway: see {@link queryReadable}. */
   async #read(text: string, values: unknown[]): Promise<readonly Row[]> {
     return (await queryReadable(this.#access.inserts, text, values)).rows;
   }

@@ -7,10 +7,10 @@ import type {
   EndpointStore,
   NotedFailure,
   RestRules,
-  RouteHold,
+  PausedRoute,
   SealKeys,
   StoredSecret,
-  TroubledEndpoint,
+  FailingEndpoint,
 } from '../endpoints.js';
 import { blamesRow } from '../error-kind.js';
 import type { SqlHandle } from '../sql-handle.js';
@@ -33,7 +33,7 @@ export class PostgresEndpoints implements EndpointStore {
   }
 
   /** By the connection that claims: a claim waits for it, and another connection may have to be opened or waited for. */
-  async holds(probeMs: number, longestRestMs: number): Promise<readonly RouteHold[]> {
+  async pausedRoutes(probeMs: number, longestRestMs: number): Promise<readonly PausedRoute[]> {
     const rows = await this.#access.ask(sql.webhookHolds(this.#tables), [probeMs, longestRestMs]);
     return rows.map((row) => ({
       route: readTextBytes(row['route'], row['encoding']),
@@ -65,10 +65,10 @@ export class PostgresEndpoints implements EndpointStore {
     return rows.map(readHealth);
   }
 
-  async troubled(limit: number): Promise<readonly TroubledEndpoint[] | undefined> {
+  async failing(limit: number): Promise<readonly FailingEndpoint[] | undefined> {
     const { looks } = this.#access;
     if (this.#tables.subscriptions === undefined || !(await this.#isThere(looks))) return [];
-    const answer = queryReadable(looks, sql.troubledEndpoints(this.#tables), [limit]);
+    const answer = queryReadable(looks, sql.failingEndpoints(this.#tables), [limit]);
     const rows = await answer.then((found) => found.rows, undefinedIfRefused);
     return rows?.map((row) => ({
       subscriptionId: String(row['id']),

@@ -12,15 +12,15 @@ export interface GroupOfParts {
   /** Resolves when the group has committed, and rejects when it has not. */
   readonly ended: Promise<void>;
   /** Why nothing of it can commit any more. */
-  readonly trouble: Error | undefined;
+  readonly failure: Error | undefined;
   /** Opens its transaction, or shares the one that is open. */
   connect(): Promise<PoolClient>;
-  /** Begins a part; answers its savepoint. */
+  /** Begins a part; returns its savepoint. */
   begin(client: PoolClient): string;
   /** Has that completed when the group commits. */
   add(completion: Completion): void;
   /** The group cannot commit any more. */
-  fail(trouble: Error, how?: 'ask'): void;
+  fail(failure: Error, how?: 'ask'): void;
   /** The connection is not to be used again. */
   replace(error: Error): void;
 }
@@ -137,13 +137,13 @@ export class PostgresGroupPart implements GroupedTransaction {
   /** Waits for the statements under way. */
   async #takeStock(): Promise<void> {
     await this.#last;
-    this.#disturbed = this.#group.trouble instanceof GroupBroken || isConflict(this.#firstError);
+    this.#disturbed = this.#group.failure instanceof GroupBroken || isConflict(this.#firstError);
   }
 
   /** Its work counts when the transaction is as it was given: it has not been ended, and no error was swallowed. */
   async #check(client: PoolClient): Promise<void> {
     await this.#makeSure(client);
-    if (this.#group.trouble) throw this.#group.trouble;
+    if (this.#group.failure) throw this.#group.failure;
     const status = client.getTransactionStatus();
     if (status === 'T') return;
     this.#completing = false;
@@ -155,14 +155,14 @@ export class PostgresGroupPart implements GroupedTransaction {
 
   async #undo(client: PoolClient): Promise<void> {
     await this.#makeSure(client);
-    if (this.#group.trouble) return;
+    if (this.#group.failure) return;
     if (client.getTransactionStatus() === 'I') {
       return this.#group.fail(new GroupBroken('another task of its group ended their transaction'), 'ask');
     }
     inOneFlight(client);
     client
       .query(`rollback to savepoint ${this.#savepoint}`)
-      .catch((error: unknown) => this.#group.fail(troubleOf(error), 'ask'));
+      .catch((error: unknown) => this.#group.fail(failureOf(error), 'ask'));
   }
 
   /**
@@ -171,7 +171,7 @@ export class PostgresGroupPart implements GroupedTransaction {
    */
   async #makeSure(client: PoolClient): Promise<void> {
     const isKnown = !this.#exposed && this.#firstError === undefined;
-    if (isKnown || this.#group.trouble) return;
+    if (isKnown || this.#group.failure) return;
     await withAnswerLimit(
       client,
       client.query('').catch((error: unknown) => this.#noteError(error)),
@@ -186,7 +186,7 @@ function isConflict(error: unknown): boolean {
 }
 
 /** What an error of one of its statements means for the group. */
-export function troubleOf(error: unknown): Error {
+export function failureOf(error: unknown): Error {
   if (isConnectionError(error)) return error as Error;
   return new GroupBroken('another task of its group broke their transaction', { cause: error });
 }

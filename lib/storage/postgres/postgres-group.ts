@@ -5,7 +5,7 @@ import { withAnswerLimit } from './connections/control-connection.js';
 import { beginHandler } from './connections/connection-config.js';
 import { ownHandle, asQuery } from './connections/own-pool.js';
 import { inOneFlight } from './one-flight.js';
-import { PostgresGroupPart, troubleOf, type GroupOfParts } from './postgres-group-part.js';
+import { PostgresGroupPart, failureOf, type GroupOfParts } from './postgres-group-part.js';
 import { terminateBackend } from './connections/backend.js';
 import type { PostgresTransactionParts } from './postgres-transaction.js';
 import { takeRelease } from './connections/take-release.js';
@@ -27,13 +27,13 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
   readonly #parts: PostgresTransactionParts;
   /** Settles when the transaction has ended: resolves when it has committed. */
   readonly ended: Promise<void>;
-  #settle!: { readonly resolve: () => void; readonly reject: (trouble: Error) => void };
+  #settle!: { readonly resolve: () => void; readonly reject: (failure: Error) => void };
   #client: Promise<PoolClient> | undefined;
   #connected: PoolClient | undefined;
   /** Gives its connection back. */
   #giveBack: ((error?: Error) => void) | undefined;
   #id: Promise<string> | undefined;
-  #trouble: Error | undefined;
+  #failure: Error | undefined;
   #committed = false;
   /** Why the connection is not worth keeping, though its transaction is. */
   #unfit: Error | undefined;
@@ -50,12 +50,12 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
   }
 
   get broken(): boolean {
-    return this.#trouble !== undefined;
+    return this.#failure !== undefined;
   }
 
   /** Why it ended badly: {@link GroupBroken} when a task is at fault, else the connection's error. */
-  get trouble(): Error | undefined {
-    return this.#trouble;
+  get failure(): Error | undefined {
+    return this.#failure;
   }
 
   next(): GroupedTransaction {
@@ -64,13 +64,13 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
 
   async commit(): Promise<void> {
     const client = await this.#client?.catch(ignore);
-    if (!client || this.#trouble) return;
+    if (!client || this.#failure) return;
     if (this.#completions.length === 0) return this.#rollback(client);
     const [completed, committed] = await withAnswerLimit(client, this.#sendEnd(client));
     const error = completed.status === 'rejected' ? completed.reason : undefined;
-    if (committed.status === 'rejected') this.fail(troubleOf(committed.reason));
+    if (committed.status === 'rejected') this.fail(failureOf(committed.reason));
     else if (error === undefined && committed.value.command === 'COMMIT') this.#succeed();
-    else this.fail(troubleOf(error));
+    else this.fail(failureOf(error));
   }
 
   /** The client inside the transaction. The first call opens it; BEGIN travels with the first statement. */
@@ -82,7 +82,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     return this.#client;
   }
 
-  /** Sets the next task's savepoint; answers its name. Should it fail, the statements behind it fail as well. */
+  /** Sets the next task's savepoint; returns its name. Should it fail, the statements behind it fail as well. */
   begin(client: PoolClient): string {
     this.#savepoints += 1;
     const savepoint = `tarefa_${this.#savepoints}`;
@@ -92,7 +92,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     // A savepoint that is gone tells that a handler has ended the transaction and begun another.
     client
       .query(`${release}savepoint ${savepoint}`)
-      .catch((error: unknown) => this.fail(troubleOf(error), 'ask'));
+      .catch((error: unknown) => this.fail(failureOf(error), 'ask'));
     return savepoint;
   }
 
@@ -107,17 +107,17 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
    *
    * @param fate whether what was done before is undone; `ask` when a handler may have committed it
    */
-  fail(trouble: Error, fate: 'undone' | 'ask' = 'undone'): void {
-    if (this.#trouble || this.#committed) return;
-    this.#trouble = trouble;
+  fail(failure: Error, fate: 'undone' | 'ask' = 'undone'): void {
+    if (this.#failure || this.#committed) return;
+    this.#failure = failure;
     const client = this.#connected;
     this.#connected = undefined;
     if (client) {
-      this.#giveBack?.(trouble);
+      this.#giveBack?.(failure);
       terminateBackend(client, this.#parts.pool);
     }
-    if (fate === 'undone') this.#settle.reject(trouble);
-    else void this.#askFate(trouble).then(this.#settle.reject, this.#settle.reject);
+    if (fate === 'undone') this.#settle.reject(failure);
+    else void this.#askFate(failure).then(this.#settle.reject, this.#settle.reject);
   }
 
   /** After its transaction the connection is replaced. */
@@ -128,9 +128,9 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
   async #begin(): Promise<PoolClient> {
     const { pool, reach } = this.#parts;
     const client = await pool.connect(Infinity);
-    if (this.#trouble) {
+    if (this.#failure) {
       client.release();
-      throw this.#trouble;
+      throw this.#failure;
     }
     this.#connected = client;
     this.#giveBack = takeRelease(client);
@@ -165,26 +165,26 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
   async #rollback(client: PoolClient): Promise<void> {
     await withAnswerLimit(client, client.query('rollback')).then(
       () => this.#succeed(),
-      (error: unknown) => this.fail(troubleOf(error)),
+      (error: unknown) => this.fail(failureOf(error)),
     );
   }
 
   #succeed(): void {
-    if (this.#trouble) return;
+    if (this.#failure) return;
     this.#committed = true;
     this.#connected = undefined;
     this.#giveBack?.(this.#unfit);
     this.#settle.resolve();
   }
 
-  async #askFate(trouble: Error): Promise<Error> {
+  async #askFate(failure: Error): Promise<Error> {
     const { rows } = await this.#parts.pool.query<{ status: string | null }>(
       'select pg_xact_status($1::text::xid8) as status',
       [await this.#id],
     );
     return rows[0]?.status === 'committed'
-      ? new GroupBroken(trouble.message, { cause: trouble, kept: true })
-      : trouble;
+      ? new GroupBroken(failure.message, { cause: failure, kept: true })
+      : failure;
   }
 }
 

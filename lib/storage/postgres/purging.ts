@@ -27,7 +27,7 @@ export async function findPurgeable(
   };
 }
 
-/** Deletes one block in a transaction of its own; answers how many rows. */
+/** Deletes one block in a transaction of its own; returns how many rows. */
 export async function purgeWhole(
   tx: SqlHandle,
   { lockPurgeable, purge }: QueueStatements,

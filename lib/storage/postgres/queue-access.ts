@@ -71,7 +71,7 @@ export class QueueAccess {
     this.identity = { identity, qualifiedName: tables.qualifiedName };
   }
 
-  /** Runs a statement on a connection that claims; answers its values as text. */
+  /** Runs a statement on a connection that claims; returns its values as text. */
   async ask(
     statement: Statement,
     values: readonly unknown[],

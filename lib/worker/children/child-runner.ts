@@ -3,7 +3,7 @@ import type { QueueDatabase } from '../../storage/database.js';
 import { describeRoute, plainRoute } from '../../storage/route.js';
 import { handlerOf, type Handler, type HandlerRegistry } from '../../subscribers/handler-registry.js';
 import type { PropertiesOf } from '../../values/failure-text.js';
-import { HandlerContext, type Surroundings, decodePayload } from '../running/handler-context.js';
+import { HandlerContext, type RunDeps, decodePayload } from '../running/handler-context.js';
 import { type RunEnd, runHandler } from '../running/run-handler.js';
 import { serializeError, deserializeError, type SerializedError } from './serialized-error.js';
 import { LatestWord } from './latest-word.js';
@@ -13,7 +13,7 @@ import type { SerializedEnd, ChildReport, RunOrder } from './messages.js';
 export class ChildRunner {
   readonly #database: Pick<QueueDatabase, 'attempts'>;
   readonly #registry: Pick<HandlerRegistry, 'of'>;
-  readonly #surroundings: Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>;
+  readonly #deps: Pick<RunDeps, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>;
   /** Tells the parent. */
   readonly #tell: (report: ChildReport) => void;
   readonly #propertiesOf: PropertiesOf;
@@ -24,13 +24,13 @@ export class ChildRunner {
   constructor(
     database: Pick<QueueDatabase, 'attempts'>,
     registry: Pick<HandlerRegistry, 'of'>,
-    surroundings: Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>,
+    deps: Pick<RunDeps, 'database' | 'tenants' | 'maxResultBytes' | 'warn'>,
     tell: (report: ChildReport) => void,
     propertiesOf: PropertiesOf,
   ) {
     this.#database = database;
     this.#registry = registry;
-    this.#surroundings = surroundings;
+    this.#deps = deps;
     this.#tell = tell;
     this.#propertiesOf = propertiesOf;
   }
@@ -64,18 +64,18 @@ export class ChildRunner {
       if (this.#context === context) this.#tell(report);
     };
     const progress = new LatestWord((message) => tell({ type: 'progress', message }));
-    const surroundings: Surroundings = {
-      ...this.#surroundings,
+    const deps: RunDeps = {
+      ...this.#deps,
       workerId,
       notes: { add: (_, message) => progress.say(message) },
       opened: (session) => tell({ type: 'opened', session }),
       completed: (recorded) => tell({ type: 'completed', recorded }),
     };
-    const context: HandlerContext = new HandlerContext(claimed, subscription, surroundings);
+    const context: HandlerContext = new HandlerContext(claimed, subscription, deps);
     this.#context = context;
     if (this.#aborted) context.abort(this.#aborted);
     // Without its timeout: the parent ends this child with a handler that takes too long.
-    return runHandler({ handler, payload, context, surroundings, timeoutMs: undefined });
+    return runHandler({ handler, payload, context, deps, timeoutMs: undefined });
   }
 
   /** @throws {TarefaError} `HANDLER_NOT_REGISTERED` */

@@ -157,7 +157,7 @@ export class Claimer {
     return hasOutcomes || this.#mayFind(demand) ? demand : nothing;
   }
 
-  /** False when all that could be claimed is of routes that the last claim has emptied: then no statement is sent in vain. */
+  /** False when all that could be claimed is of routes that the last claim has emptied: then no statement is sent for nothing. */
   #mayFind({ always, chosen, isLeftOut }: Demand): boolean {
     return isLeftOut || chosen.length > 0 || always.some(({ route }) => !this.#emptied.has(route));
   }
@@ -202,7 +202,7 @@ export class Claimer {
   }
 
   /**
-   * Sets the timers that an answer asks for. Answers whether to claim again.
+   * Sets the timers that an answer asks for. Returns whether to claim again.
    *
    * @param without routes that the claim has left out
    */
@@ -246,7 +246,7 @@ export class Claimer {
     }
   }
 
-  /** Answers why the database refuses that outcome; undefined when it took it, or cannot be asked now. */
+  /** Returns why the database refuses that outcome; undefined when it took it, or cannot be asked now. */
   async #settleAlone(one: Outcomes[number]): Promise<unknown> {
     const { settler, claims, database } = this.#parts;
     try {

@@ -74,7 +74,7 @@ export class Isolation {
     try {
       while (this.#requested && this.#mayTake) {
         this.#requested = false;
-        // Checked before the turn is taken: a turn taken in vain would be refused to a worker that needs it.
+        // Checked before the turn is taken: a turn taken for nothing would be refused to a worker that needs it.
         if (!(await this.#isWanted())) continue;
         await this.#parts.liveness.exclusively('isolate', () => this.#hold());
       }
@@ -87,7 +87,7 @@ export class Isolation {
   async #isWanted(): Promise<boolean> {
     const { database, claims, served, pauses } = this.#parts;
     const ranges = served.ranges.map(isolatedRange);
-    // `Discovery` deals with names that cannot be read.
+    // `RouteScan` deals with names that cannot be read.
     const heads = await database.attempts.routeHeads(ranges, mostRoutes).catch(() => []);
     const routes = heads.map(({ route }) => plainRoute(route));
     await served.learn(routes);
@@ -107,7 +107,7 @@ export class Isolation {
     });
     clearTimeout(this.#patience);
     this.#end = undefined;
-    // A worker that has waited in vain lets another one have the turn until its next look.
+    // A worker that has waited without success lets another one have the turn until its next look.
     this.#requested = false;
     this.#parts.loop.setAlone(false);
   }

@@ -4,20 +4,20 @@ import type { QueueDatabase } from '../../storage/database.js';
 import type { Agenda } from '../agenda.js';
 
 /** A route whose tasks wait, for that many ms or, when undefined, until it is resumed. */
-export interface Hold {
+export interface PausedRoute {
   readonly route: Route;
   readonly forMs: number | undefined;
 }
 
 /** The routes whose tasks wait: they were paused, or their endpoint needs a rest. */
 export class Pauses {
-  readonly #read: () => Promise<readonly Hold[]>;
+  readonly #read: () => Promise<readonly PausedRoute[]>;
   readonly #agenda: Pick<Agenda, 'lookIn'>;
   routes: ReadonlySet<Route> = new Set();
   /** When they are to be read again, by `performance.now()`: when the first of them is over, or at once. */
   staleAt = -Infinity;
 
-  constructor(read: () => Promise<readonly Hold[]>, agenda: Pick<Agenda, 'lookIn'>) {
+  constructor(read: () => Promise<readonly PausedRoute[]>, agenda: Pick<Agenda, 'lookIn'>) {
     this.#read = read;
     this.#agenda = agenda;
   }
@@ -28,7 +28,7 @@ export class Pauses {
   }
 
   /**
-   * Reads them again, when they may have changed. Answers whether one of them waits no longer: claims have passed by its tasks,
+   * Reads them again, when they may have changed. Returns whether one of them waits no longer: claims have passed by its tasks,
    * which no ring announces.
    */
   async refresh(): Promise<boolean> {
@@ -40,10 +40,10 @@ export class Pauses {
     }
     this.staleAt = Infinity;
     try {
-      const holds = await this.#read();
+      const paused = await this.#read();
       const before = this.routes;
-      this.routes = new Set(holds.map(({ route }) => route));
-      const firstMs = Math.min(...holds.map(({ forMs = Infinity }) => forMs));
+      this.routes = new Set(paused.map(({ route }) => route));
+      const firstMs = Math.min(...paused.map(({ forMs = Infinity }) => forMs));
       // Unless they may have changed again while they were read.
       if (this.staleAt === Infinity) this.staleAt = performance.now() + firstMs;
       if (firstMs < Infinity) this.#agenda.lookIn(Math.max(1, firstMs));
@@ -65,6 +65,6 @@ export class Pauses {
 }
 
 /** The routes that were paused. */
-export async function readPaused(database: Pick<QueueDatabase, 'attempts'>): Promise<readonly Hold[]> {
+export async function readPaused(database: Pick<QueueDatabase, 'attempts'>): Promise<readonly PausedRoute[]> {
   return (await database.attempts.pausedRoutes()).map((route) => ({ route, forMs: undefined }));
 }

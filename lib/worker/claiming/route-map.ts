@@ -10,7 +10,7 @@ interface Head extends RouteHead {
   readonly plain: Route;
   /** When it was learned, in steps of the map's own. */
   readonly learnedAt: number;
-  /** Claims in a row that asked for it in vain. */
+  /** Claims in a row that asked for it without result. */
   readonly misses: number;
 }
 
@@ -172,7 +172,7 @@ export class RouteMap {
   }
 
   /**
-   * A route gave nothing: others had better ones, or it has nothing any more. If it is forgotten in vain, the index tells.
+   * A route gave nothing: others had better ones, or it has nothing any more. If it was forgotten wrongly, the index tells.
    *
    * @param hasMore true when it is known to have something
    */

@@ -17,7 +17,7 @@ interface ServedRoute {
   /** False where nothing serves it. */
   readonly isHandled: boolean;
   /**
-   * Which attempts of it this worker takes. Dead ones without a handler here are left to workers that have one; `Discovery` claims
+   * Which attempts of it this worker takes. Dead ones without a handler here are left to workers that have one; `RouteScan` claims
    * those that no worker has one for.
    */
   readonly only: RouteDemand['only'];
@@ -151,7 +151,7 @@ export class Capacity {
     return limit === undefined || most === undefined ? Infinity : most - (this.#running.get(limit) ?? 0);
   }
 
-  /** Answers the limit that bounds the attempt, for {@link end}. */
+  /** Returns the limit that bounds the attempt, for {@link end}. */
   start({ route }: ClaimedTask): Limit | undefined {
     this.#taken += 1;
     const { limit } = this.#served.of(plainRoute(route));
@@ -159,7 +159,7 @@ export class Capacity {
     return limit;
   }
 
-  /** An attempt with that limit has ended. Answers whether the limit was reached, so that claims have left its other tasks out. */
+  /** An attempt with that limit has ended. Returns whether the limit was reached, so that claims have left its other tasks out. */
   end(limit: Limit | undefined): boolean {
     this.#taken -= 1;
     if (limit?.concurrency === undefined) return false;

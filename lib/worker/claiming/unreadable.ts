@@ -34,7 +34,7 @@ export class Unreadable {
   }
 
   /**
-   * Ends those among the demanded attempts, or sets them apart. Answers whether the statement is worth another try: this worker has
+   * Ends those among the demanded attempts, or sets them apart. Returns whether the statement is worth another try: this worker has
    * found some, or, when none is left, another one seems to have.
    */
   async end(error: unknown, among: UnreadableAmong): Promise<boolean> {

@@ -28,8 +28,8 @@ import { ChildRun } from '../children/child-run.js';
 import { GroupedTurns } from './grouped-turns.js';
 import {
   HandlerContext,
-  surroundingsOf,
-  type Surroundings,
+  runDepsOf,
+  type RunDeps,
   decodePayload,
   nothingReturned,
   type RecordedReturn,
@@ -62,14 +62,14 @@ type LastEnd = Exclude<RunEnd, { kind: 'undone' }>;
  */
 export class Executor {
   readonly #parts: ExecutorParts;
-  readonly #surroundings: Surroundings;
+  readonly #deps: RunDeps;
   readonly #turns: GroupedTurns;
   readonly #conclusion: Conclusion;
 
   constructor(workerId: WorkerId, parts: ExecutorParts) {
     this.#parts = parts;
     const notes = new ProgressNotes(workerId, parts.database, parts.events);
-    this.#surroundings = { ...surroundingsOf(parts), workerId, notes };
+    this.#deps = { ...runDepsOf(parts), workerId, notes };
     this.#turns = new GroupedTurns(workerId, parts.database);
     this.#conclusion = new Conclusion(workerId, parts);
   }
@@ -122,7 +122,7 @@ export class Executor {
     if (claimed.task.subscriptionId === null) checkSize(claimed, options.maxPayloadBytes);
     const { isolate } = handler.rules;
     if (isolate === 'detached' && children) {
-      return children.detached.run(running, this.#surroundings.workerId);
+      return children.detached.run(running, this.#deps.workerId);
     }
     if (isolate && isolate !== 'detached' && children)
       return this.#runInChild(running, handler, children[isolate]);
@@ -135,15 +135,15 @@ export class Executor {
   #call(running: RunningTask, handler: Handler, stored: string | null, grouped: boolean): Promise<RunEnd> {
     const { claimed } = running;
     const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
-    const context = new HandlerContext(claimed, subscription, this.#surroundings);
+    const context = new HandlerContext(claimed, subscription, this.#deps);
     running.context = context;
     const timeoutMs = timeoutOf(claimed.task, handler.rules);
-    const run: HandlerRun = { handler, payload, context, surroundings: this.#surroundings, timeoutMs };
+    const run: HandlerRun = { handler, payload, context, deps: this.#deps, timeoutMs };
     return grouped ? this.#runInGroup(run) : runHandler(run);
   }
 
   #runInChild(running: RunningTask, handler: Handler, pool: ChildPool): Promise<RunEnd> {
-    const { workerId, notes } = this.#surroundings;
+    const { workerId, notes } = this.#deps;
     const { transactions } = this.#parts.database;
     const run = new ChildRun(running.claimed, handler, { pool, transactions, workerId, notes });
     running.context = run;

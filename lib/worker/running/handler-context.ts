@@ -17,7 +17,7 @@ import { readDelivery } from './delivery-envelope.js';
 import { decodeText, writeJson, cleanMessage } from '../../values/stored-text.js';
 
 /** What all attempts of a worker are run with. */
-export interface Surroundings {
+export interface RunDeps {
   readonly database: Pick<QueueDatabase, 'transactions'>;
   readonly workerId: WorkerId;
   readonly tenants: TenantSource;
@@ -32,19 +32,19 @@ export interface Surroundings {
 }
 
 /** What is the same for all workers of a queue. */
-export function surroundingsOf({
+export function runDepsOf({
   database,
   tenants,
   options,
   events,
 }: {
-  readonly database: Surroundings['database'];
+  readonly database: RunDeps['database'];
   readonly tenants: TenantSource;
   readonly options: Pick<WorkerOptions, 'maxPayloadBytes'>;
   readonly events: QueueEvents;
-}): Pick<Surroundings, 'database' | 'tenants' | 'maxResultBytes' | 'warn'> {
-  const warn: Surroundings['warn'] = ({ task }, problem) => {
-    const message = `task ${task.firstAttemptId} has ended all the same: ${failureMessage(problem)}`;
+}): Pick<RunDeps, 'database' | 'tenants' | 'maxResultBytes' | 'warn'> {
+  const warn: RunDeps['warn'] = ({ task }, problem) => {
+    const message = `task ${task.firstAttemptId} has ended anyway: ${failureMessage(problem)}`;
     events.emit('warning', { message });
   };
   return { database, tenants, maxResultBytes: options.maxPayloadBytes, warn };
@@ -56,7 +56,7 @@ export class HandlerContext implements TaskContext {
   readonly subscription: Subscription | undefined;
   /** @internal */
   readonly claimed: ClaimedTask;
-  readonly #surroundings: Surroundings;
+  readonly #deps: RunDeps;
   /** @internal Told when the attempt is to stop before its handler was called. */
   onAbort: (() => void) | undefined;
   #transaction: TaskTransaction | undefined;
@@ -71,11 +71,11 @@ export class HandlerContext implements TaskContext {
   completedElsewhere: RecordedReturn | undefined;
   #ended = false;
 
-  constructor(claimed: ClaimedTask, subscription: Subscription | undefined, surroundings: Surroundings) {
+  constructor(claimed: ClaimedTask, subscription: Subscription | undefined, deps: RunDeps) {
     this.task = claimed.task;
     this.subscription = subscription;
     this.claimed = claimed;
-    this.#surroundings = surroundings;
+    this.#deps = deps;
   }
 
   get db(): TaskDb {
@@ -90,7 +90,7 @@ export class HandlerContext implements TaskContext {
 
   tenantDb(): Promise<TenantDb> {
     if (!this.tenant) {
-      this.tenant = new TenantUse(this.#surroundings.tenants, this.task);
+      this.tenant = new TenantUse(this.#deps.tenants, this.task);
       if (this.#ended) this.tenant.quit();
     }
     return this.tenant.open();
@@ -99,7 +99,7 @@ export class HandlerContext implements TaskContext {
   async completeIn(tx: SqlHandle, result?: unknown): Promise<void> {
     this.#refuseCompletion();
     const handle = readTransaction(tx);
-    const { database, workerId, maxResultBytes } = this.#surroundings;
+    const { database, workerId, maxResultBytes } = this.#deps;
     const recorded = readReturn(result, maxResultBytes);
     const { id, reservation } = this.claimed;
     const completion: Completion = {
@@ -110,11 +110,11 @@ export class HandlerContext implements TaskContext {
     };
     await database.transactions.completeIn(handle, workerId, completion);
     this.completedElsewhere = recorded;
-    this.#surroundings.completed?.(recorded);
+    this.#deps.completed?.(recorded);
   }
 
   progress(progress: number | string): void {
-    this.#surroundings.notes.add(this, progressText(progress));
+    this.#deps.notes.add(this, progressText(progress));
   }
 
   get signal(): AbortSignal {
@@ -199,7 +199,7 @@ export class HandlerContext implements TaskContext {
 
   #ownTransaction(): TaskTransaction {
     if (!this.#transaction) {
-      const { database, workerId, opened } = this.#surroundings;
+      const { database, workerId, opened } = this.#deps;
       this.#transaction = database.transactions.begin(workerId, opened);
       // First used after the end: a transaction that is over before it began refuses every statement.
       if (this.#ended) void this.#transaction.rollback();

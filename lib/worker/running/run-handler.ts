@@ -5,7 +5,7 @@ import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation
 import type { Handler } from '../../subscribers/handler-registry.js';
 import {
   type HandlerContext,
-  type Surroundings,
+  type RunDeps,
   readReturn,
   type RecordedReturn,
 } from './handler-context.js';
@@ -33,14 +33,14 @@ export interface HandlerRun {
   readonly handler: Handler;
   readonly payload: unknown;
   readonly context: HandlerContext;
-  readonly surroundings: Surroundings;
+  readonly deps: RunDeps;
   /** Undefined: it may take as long as it likes. */
   readonly timeoutMs: number | undefined;
 }
 
 /** Runs a handler and closes what it used: its tenant's connection, its transaction. Never rejects. */
 export async function runHandler(run: HandlerRun): Promise<RunEnd> {
-  const { handler, payload, context, surroundings, timeoutMs } = run;
+  const { handler, payload, context, deps, timeoutMs } = run;
   try {
     let returned: unknown;
     if (timeoutMs === undefined) {
@@ -54,7 +54,7 @@ export async function runHandler(run: HandlerRun): Promise<RunEnd> {
     if (context.completedElsewhere) return await endedElsewhere(run, context.completedElsewhere, undefined);
     const { tenant, transaction } = context;
     if (tenant || transaction) return await close(run, returned, transaction);
-    const recorded = readReturn(returned, surroundings.maxResultBytes);
+    const recorded = readReturn(returned, deps.maxResultBytes);
     context.end();
     return { kind: 'succeeded', recorded };
   } catch (error) {
@@ -66,7 +66,7 @@ export async function runHandler(run: HandlerRun): Promise<RunEnd> {
 
 /** The handler has returned: records it, in the handler's own transaction when it used one. Never rejects. */
 async function close(
-  { context, surroundings }: HandlerRun,
+  { context, deps }: HandlerRun,
   returned: unknown,
   transaction: TaskTransaction | undefined,
 ): Promise<RunEnd> {
@@ -74,7 +74,7 @@ async function close(
   try {
     // Checked before anything is committed here: a tenant's transaction left open fails the attempt.
     await context.tenant?.finish();
-    recorded = readReturn(returned, surroundings.maxResultBytes);
+    recorded = readReturn(returned, deps.maxResultBytes);
     if (!transaction) {
       context.end();
       return { kind: 'succeeded', recorded };
@@ -97,12 +97,12 @@ async function close(
 
 /** The handler has completed the task by `ctx.completeIn`: whether that transaction committed only the table knows. */
 async function endedElsewhere(
-  { context, surroundings }: HandlerRun,
+  { context, deps }: HandlerRun,
   recorded: RecordedReturn,
   thrown: unknown,
 ): Promise<RunEnd> {
   // Too late to fail it for what it left open there.
-  await context.tenant?.finish().catch((problem: unknown) => surroundings.warn(context.claimed, problem));
+  await context.tenant?.finish().catch((problem: unknown) => deps.warn(context.claimed, problem));
   await context.rollback();
   const error =
     thrown ??

@@ -241,7 +241,7 @@ export function exerciseMysqlBell(
   });
 }
 
-/** Answers what came before. */
+/** Returns what came before. */
 async function untilHeard(heard: Arrivals<Ring>, matches: (ring: Ring) => boolean): Promise<readonly Ring[]> {
   const before: Ring[] = [];
   for (;;) {

@@ -101,7 +101,7 @@ function expected(scenario: FailpointScenario, moment: Moment): object {
   };
 }
 
-/** Brings a worker to the point where it kills itself; answers how that looked from outside. */
+/** Brings a worker to the point where it kills itself; returns how that looked from outside. */
 async function killAt(bench: Bench, scenario: FailpointScenario, moment: Moment): Promise<Death> {
   const { method, hit = 1, first } = scenario;
   const point = `${method}:${moment}`;

@@ -13,7 +13,7 @@ export type Columns = Readonly<Record<string, unknown>>;
 export interface JudgesBench {
   readonly database: TestDatabase;
   readonly client: PoolClient;
-  /** Puts a row there as it is, past all triggers; answers its id. */
+  /** Puts a row there as it is, past all triggers; returns its id. */
   row(columns: Columns): Promise<string>;
   /** A task that succeeded at once, with its effect and its history. */
   healthy(): Promise<string>;

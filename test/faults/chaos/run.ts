@@ -118,7 +118,7 @@ async function endRecurring({ ground, history, recursFrom }: Stage): Promise<voi
   history.write({ event: 'recurred', from: recursFrom, to: to ?? now().wall });
 }
 
-/** Waits until nothing is left to do; answers how many seconds it took. */
+/** Waits until nothing is left to do; returns how many seconds it took. */
 async function drain({ ground, slots }: Pick<Stage, 'ground' | 'slots'>): Promise<number> {
   const started = performance.now();
   while (performance.now() - started < drainMs) {

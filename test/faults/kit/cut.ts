@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 
 /**
- * Ends the server's side of the library's connections to a database whose name ends like that; answers how many.
+ * Ends the server's side of the library's connections to a database whose name ends like that; returns how many.
  */
 export async function cutConnections(pool: Pool, purpose = ''): Promise<number> {
   const { rows } = await pool.query<{ cut: number }>(

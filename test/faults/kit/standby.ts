@@ -42,7 +42,7 @@ export async function promote(standby: Cluster, primary: Cluster): Promise<void>
   await standby.run('select pg_promote()');
 }
 
-/** Copies a server's files while it runs; answers the label that tells whoever starts on them where to begin. */
+/** Copies a server's files while it runs; returns the label that tells whoever starts on them where to begin. */
 async function backUp({ url, dataDirectory }: Cluster, to: string): Promise<string> {
   const client = new Client({ connectionString: url });
   await client.connect();

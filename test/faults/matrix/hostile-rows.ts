@@ -126,7 +126,7 @@ export function hostileOthers(
   );
 }
 
-/** Writes them; answers those that the table took, and those that it refused though they break none of its rules. */
+/** Writes them; returns those that the table took, and those that it refused though they break none of its rules. */
 export async function write(
   pool: Pool,
   rows: readonly HostileRow[],

@@ -20,7 +20,7 @@ export interface ReaderParts {
 const mostPages = 200;
 const statuses = ['scheduled', 'pending', 'processing', 'succeeded', 'failed'] as const;
 
-/** Asks every reader of whole queues; answers what did not answer. */
+/** Asks every reader of whole queues; returns what did not answer. */
 export async function readQueue(parts: ReaderParts): Promise<readonly Complaint[]> {
   const { admin, queue, url } = parts.dashboard;
   const complaints: Complaint[] = [];

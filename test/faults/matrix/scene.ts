@@ -151,7 +151,7 @@ async function work({ pool, url }: TestDatabase): Promise<readonly Finding[]> {
   });
   if (!app) return findings;
   const { events } = app;
-  events.on('worker.troubled', ({ error }) => complain('worker', error));
+  events.on('worker.error', ({ error }) => complain('worker', error));
   events.on('routine.failed', ({ routine, error }) => complain(`routine ${routine}`, error));
   events.on('connection.lost', ({ error }) => complain('connection', error));
   events.on('warning', ({ message }) => {

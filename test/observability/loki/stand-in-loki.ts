@@ -23,7 +23,7 @@ type Answer = (request: IncomingMessage, response: Parameters<RequestListener>[1
 
 const accept: Answer = (_, response) => void response.writeHead(204).end();
 
-/** As strict about what is pushed as Loki itself, and more; answers what it is told to. */
+/** As strict about what is pushed as Loki itself, and more; returns what it is told to. */
 export class StandInLoki {
   readonly pushes: ReceivedPush[] = [];
   /** What no Loki would take, or takes but should not get. */

@@ -225,7 +225,7 @@ export function exerciseAdmin(open: OpenDatabase): void {
     },
   );
 
-  contract('a task that is cancelled by nobody in particular is cancelled all the same', async () => {
+  contract('a task that is cancelled by nobody in particular is cancelled anyway', async () => {
     const { database } = await open();
     const id = await insert(database);
     await database.admin.cancel({ ids: [id] }, { by: null, message: 'off' });
@@ -371,7 +371,7 @@ export function exerciseAdmin(open: OpenDatabase): void {
     const [topic, subscription] = [topicRoute('a'), subscriptionRoute('s')];
     await database.admin.pause(topic);
     const [first] = await database.admin.paused();
-    // A pause that began anew within the same millisecond could not be told from the first one.
+    // A pause that started over within the same millisecond could not be told from the first one.
     const read = Date.now();
     while (Date.now() <= read) await nextTurn();
     await database.admin.pause(topic);

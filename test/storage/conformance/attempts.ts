@@ -469,7 +469,7 @@ export function exerciseAttempts(open: OpenDatabase): void {
     });
   });
 
-  contract('a running attempt that was cancelled and succeeds all the same has succeeded', async () => {
+  contract('a running attempt that was cancelled and succeeds anyway has succeeded', async () => {
     const opened = await open();
     const { worker, claimed } = await cancelRunning(opened);
     await complete(worker, claimed);

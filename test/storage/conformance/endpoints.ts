@@ -46,7 +46,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
       const { failures, opened, restsForMs } = await endpoints.noteFailure('hook', 0, rules);
       // The time it takes to write is not what this is about.
       noted.push([failures, opened, Math.round(restsForMs / minute)]);
-      await endpoints.holds(minute, rules.longestRestMs);
+      await endpoints.pausedRoutes(minute, rules.longestRestMs);
     }
     // A request that took no time began within the rest, and none before it.
     expect(noted.slice(0, 2)).toEqual([
@@ -73,11 +73,11 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await addHook(database);
     await fail(database, 2);
     const { endpoints } = database;
-    expect(await endpoints.holds(minute, rules.longestRestMs)).toHaveLength(1);
+    expect(await endpoints.pausedRoutes(minute, rules.longestRestMs)).toHaveLength(1);
     for (let times = 0; times < 2; times += 1) {
       await setClockBack(60 * minute);
-      expect(await endpoints.holds(minute, rules.longestRestMs)).toEqual([]);
-      const [hold] = await endpoints.holds(minute, rules.longestRestMs);
+      expect(await endpoints.pausedRoutes(minute, rules.longestRestMs)).toEqual([]);
+      const [hold] = await endpoints.pausedRoutes(minute, rules.longestRestMs);
       expect(hold?.forMs).toBeGreaterThan(0);
       expect(hold?.forMs).toBeLessThanOrEqual(minute);
     }
@@ -130,7 +130,7 @@ export function exerciseEndpoints(open: OpenDatabase): void {
       restsUntil: null,
       lastSuccessAt: expect.any(Date),
     });
-    expect(await database.endpoints.holds(minute, rules.longestRestMs)).toEqual([]);
+    expect(await database.endpoints.pausedRoutes(minute, rules.longestRestMs)).toEqual([]);
   });
 
   contract('successes in a row are written once per interval', async () => {
@@ -170,8 +170,8 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await addHook(database, 'fine');
     await fail(database, 2);
     await pause(topicRoute('paused'));
-    const holds = await database.endpoints.holds(minute, rules.longestRestMs);
-    const told = holds.map((hold) => [hold.route, hold.forMs === undefined]);
+    const paused = await database.endpoints.pausedRoutes(minute, rules.longestRestMs);
+    const told = paused.map((hold) => [hold.route, hold.forMs === undefined]);
     expect(told.toSorted(byText)).toEqual([
       [route, false],
       [subscriptionRoute('inactive'), true],
@@ -184,8 +184,8 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await addHook(database);
     const short = { ...rules, restMs: 0 };
     for (let n = 0; n < 2; n += 1) await database.endpoints.noteFailure('hook', 0, short);
-    expect(await database.endpoints.holds(minute, rules.longestRestMs)).toEqual([]);
-    const [hold] = await database.endpoints.holds(minute, rules.longestRestMs);
+    expect(await database.endpoints.pausedRoutes(minute, rules.longestRestMs)).toEqual([]);
+    const [hold] = await database.endpoints.pausedRoutes(minute, rules.longestRestMs);
     expect(hold?.route).toBe(route);
     expect(hold?.forMs).toBeGreaterThan(minute / 2);
   });
@@ -232,14 +232,14 @@ export function exerciseEndpoints(open: OpenDatabase): void {
     await fail(database, 2);
     await endpoints.deactivate('gone', 'it said 410');
     await endpoints.noteFailure('fine', 0, rules);
-    const found = await endpoints.troubled(10);
+    const found = await endpoints.failing(10);
     expect(
       found?.map(({ subscriptionId, deactivatedFor }) => [subscriptionId, deactivatedFor]).toSorted(byText),
     ).toEqual([
       ['gone', 'it said 410'],
       ['hook', null],
     ]);
-    expect(await endpoints.troubled(1)).toHaveLength(1);
+    expect(await endpoints.failing(1)).toHaveLength(1);
     expect((await endpoints.list())?.map(({ subscriptionId }) => subscriptionId).toSorted(byText)).toEqual([
       'fine',
       'gone',

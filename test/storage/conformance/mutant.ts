@@ -1,7 +1,7 @@
 import { collect } from './contract-test.js';
 import type { OpenDatabase } from './opened.js';
 
-/** Runs a suite against a database until a test fails; answers the test's title. */
+/** Runs a suite against a database until a test fails; returns the test's title. */
 export async function firstFailure(
   suite: (open: OpenDatabase) => void,
   open: OpenDatabase,

@@ -340,7 +340,7 @@ const adminMutants: readonly StatementMutant[] = [
     ' and f.id <= cast(? as signed)',
     ' and ? is not null',
   ),
-  without('a pause begins anew', 'admin', /^pause_route$/, 'insert into', 'replace into'),
+  without('a pause starts over', 'admin', /^pause_route$/, 'insert into', 'replace into'),
   without(
     'halts workers that have stopped',
     'admin',

@@ -36,7 +36,7 @@ export function usePostgres(
 
   return async () => {
     const { queue, workers, paused, schedules, subscriptions, webhooks } = postgresOf(core).schema.tables;
-    // The few rows of a test are deleted sooner than the files of many partitions are made anew.
+    // The few rows of a test are deleted sooner than the files of many partitions are made again.
     const all = [queue, workers, paused, schedules, subscriptions, webhooks, 'effect'];
     await server.pool.query(all.map((table) => `delete from ${table}`).join('; '));
     return {

@@ -14,7 +14,7 @@ import type { SqlHandle } from '../../../lib/storage/sql-handle.js';
 import type { TestAccess } from '../../../lib/storage/test-access.js';
 import type { TaskRecord } from '../../../lib/task.js';
 
-/** An empty database, and what tests do to it besides. */
+/** An empty database, and what else tests do to it. */
 export interface OpenedDatabase {
   readonly database: QueueDatabase;
   readonly access: TestAccess;

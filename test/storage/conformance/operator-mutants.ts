@@ -68,7 +68,7 @@ export const operatorStatementMutants: readonly StatementMutant[] = [
     ' and $2::text is not null',
   ),
   without(
-    'a pause begins anew',
+    'a pause starts over',
     'admin',
     /^pause_route/,
     'on conflict (route) do nothing',

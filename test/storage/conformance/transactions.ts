@@ -151,7 +151,7 @@ export function exerciseTransactions(open: OpenDatabase): void {
 
 /** What every database promises of `TaskTransactions.beginGroup`. */
 export function exerciseGroups(open: OpenDatabase): void {
-  /** Does the work of a task in its part; answers how its completion ends. */
+  /** Does the work of a task in its part; returns how its completion ends. */
   async function work(
     part: GroupedTransaction,
     claimed: ClaimedTask,

@@ -7,7 +7,7 @@ const hours = 3_600_000;
 
 /** What every database promises of `WorkerRegistry`. */
 export function exerciseWorkers(open: OpenDatabase): void {
-  /** Answers whether the registry has the worker as stopped: then whatever it holds is nobody's. */
+  /** Returns whether the registry has the worker as stopped: then whatever it holds is nobody's. */
   async function isStopped(
     { database, access }: Awaited<ReturnType<OpenDatabase>>,
     { id }: TestWorker,
@@ -62,7 +62,7 @@ export function exerciseWorkers(open: OpenDatabase): void {
     expect(await workers.confirmLost([id], 0)).toEqual([id]);
   });
 
-  contract('a worker that was back between two looks begins anew', async () => {
+  contract('a worker that was back between two looks starts over', async () => {
     const { database } = await open();
     const { workers } = database;
     const { id } = await register(database);

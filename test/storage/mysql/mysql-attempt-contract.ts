@@ -24,7 +24,7 @@ const unset = { tenant: null, group: null, url: null, httpMethod: null, headers:
 export function exerciseMysqlAttempts(flavour: MysqlFlavour): void {
   const open = useOpenedMysql(flavour);
 
-  /** Another session locks a row; answers what ends that. */
+  /** Another session locks a row; returns what ends that. */
   async function lock({ openSession, queue }: OpenedMysql, id: string): Promise<() => Promise<unknown>> {
     const other = await openSession();
     await other.query(`start transaction; select 1 from ${queue.tables.queue} where id = ${id} for update`);
@@ -294,7 +294,7 @@ export function exerciseMysqlAttempts(flavour: MysqlFlavour): void {
     expect(await database.attempts.fanOutMany(worker.id, [publication])).toMatchObject([{ deliveries: 1 }]);
   });
 
-  test('several publications are counted each for itself, and again when they are delivered anew', async () => {
+  test('several publications are counted each for itself, and again when they are delivered again', async () => {
     const opened = await open();
     const { database, ask, queue } = opened;
     const worker = await register(database);

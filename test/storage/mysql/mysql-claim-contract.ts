@@ -18,7 +18,7 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
   const statuses = async (): Promise<readonly string[]> =>
     (await bench.ask('select status from tasks order by id')).map((row) => String(row['status']));
 
-  /** Another session locks an attempt; answers what ends that. */
+  /** Another session locks an attempt; returns what ends that. */
   async function lock(id: string): Promise<() => Promise<void>> {
     const user = await bench.server.pool.getConnection();
     onTestFinished(() => user.destroy());

@@ -24,7 +24,7 @@ export function exerciseMysqlGroups(flavour: MysqlFlavour): void {
     return { ...opened, group, claims, outcomes, marks };
   }
 
-  /** Runs the next task of a group; answers how its completion ends. */
+  /** Runs the next task of a group; returns how its completion ends. */
   async function work(
     group: TaskGroup,
     claimed: ClaimedTask | undefined,

@@ -8,7 +8,7 @@ import { until } from '../../support/waiting.js';
 import { useMysql } from '../conformance/open-mysql.js';
 import type { OpenedDatabase } from '../conformance/opened.js';
 
-/** An empty database, and what tests of these servers do to it besides. */
+/** An empty database, and what else tests of these servers do to it. */
 export interface OpenedMysql extends OpenedDatabase {
   readonly database: MysqlDatabase;
   readonly queue: MysqlAccess;

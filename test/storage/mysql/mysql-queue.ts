@@ -24,7 +24,7 @@ export interface MysqlQueueBench {
   readonly rung: readonly string[];
   /** Runs a statement of the test's own. */
   readonly ask: (sql: string, values?: readonly unknown[]) => Promise<RowDataPacket[]>;
-  /** Inserts rows of tasks; answers their ids, in order. */
+  /** Inserts rows of tasks; returns their ids, in order. */
   insert(rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]>;
   /** Forgets what is in the queue and known of it. */
   empty(): Promise<void>;

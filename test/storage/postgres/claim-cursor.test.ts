@@ -22,7 +22,7 @@ beforeEach(() => {
   });
 });
 
-/** Claims up to that many; answers the external keys. */
+/** Claims up to that many; returns the external keys. */
 async function claim(total: number, routes: readonly RouteDemand[] = [{ route: 't:a', limit: total }]) {
   const { claimed } = await claims.settleAndClaim([], { routes, total, order: 'age' });
   return { bounded: front.bounded, keys: claimed.map(({ task }) => task.externalKey) };
@@ -94,7 +94,7 @@ test('priorities that appear are never behind the cursor, whatever they are', as
   });
 });
 
-test('more priorities than are remembered are claimed all the same', async () => {
+test('more priorities than are remembered are claimed anyway', async () => {
   for (let round = 0; round < 3; round += 1) {
     for (let priority = 1; priority <= 12; priority += 1) await insert(`${round} ${priority}`, 0, priority);
     const expected = Array.from({ length: 12 }, (_, index) => `${round} ${12 - index}`);

@@ -91,7 +91,7 @@ class Run {
     front.passTime(3_600_000);
   }
 
-  /** Claims; answers what came and what was pending, both in the order of the answer and of the model. */
+  /** Claims; returns what came and what was pending, both in the order of the answer and of the model. */
   async claim(total: number, meanwhile?: Insert): Promise<Claimed> {
     const pending = [...this.#pending.values()].sort(byPickUp);
     front.meanwhile = meanwhile && (() => this.insert(meanwhile));

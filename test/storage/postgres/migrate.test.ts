@@ -236,7 +236,7 @@ test('a start refuses to build indexes on a large table, and names the command; 
       /has about 150,000 rows and lacks tasks_attempts, tasks_age: .*`npx tarefa migrate`/,
     ),
   });
-  // What is instant is made all the same.
+  // What is instant is made anyway.
   await withSession((session) => migrate(session, names()));
   await pool.query(`alter table ${schema}.tasks drop column erro`);
   await (await start()).close();

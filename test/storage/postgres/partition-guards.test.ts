@@ -103,7 +103,7 @@ describe.each(Array.from({ length: rounds }, (_, round) => [round]))('round %i',
   });
 });
 
-test('a task that several start anew, and that all wait for, is started once', async () => {
+test('a task that several start again, and that all wait for, is started once', async () => {
   const apps: QueueApp[] = [];
   for (let index = 0; index < 3; index += 1) apps.push(await startApp(database, { layout, worker: false }));
   const claims = await hold();

@@ -166,7 +166,7 @@ test.each([
   expect(await ids()).toEqual([1, ...rows.map(({ id }) => id)]);
 });
 
-test('a task that is started anew while its partition is dropped keeps its payload', async () => {
+test('a task that is started again while its partition is dropped keeps its payload', async () => {
   const { purge, app } = await start();
   await insertRows([{ id: 1, status: 'falha', payload: 'needed' }, ...range(2, 12)]);
   // Between the look and the lock: whoever asks for the lock waits for this transaction.
@@ -238,7 +238,7 @@ test('many ids at once are provided for: twice as many as since the last time', 
   expect((await partitions()).at(-1)).toBe(bounds(40));
 });
 
-test('what no partition is there for is inserted all the same, run, and purged row by row', async () => {
+test('what no partition is there for is inserted anyway, run, and purged row by row', async () => {
   class Handlers {
     @TaskHandler('greet')
     greet(): void {}
@@ -258,7 +258,7 @@ test('what no partition is there for is inserted all the same, run, and purged r
   expect(await ids()).toEqual([]);
 });
 
-test('who may not change tables works all the same, and purges row by row', async () => {
+test('who may not change tables works anyway, and purges row by row', async () => {
   await (await start({ worker: false })).close();
   await insertRows(range(1, 12));
   const role = `worker_${count}`;

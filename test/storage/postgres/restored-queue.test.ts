@@ -10,7 +10,7 @@ const withSession = sessionsOf(pool);
 
 /**
  * Makes the indexes, triggers and the view of a queue again from what the server prints of them, as `psql` does with what
- * `pg_dump` has written. Answers how many it prints in another way from then on.
+ * `pg_dump` has written. Returns how many it prints in another way from then on.
  */
 async function restore(schema: string): Promise<number> {
   const before = await definitions(schema);

@@ -100,10 +100,10 @@ test('policies that come later make statements fail, and the worker says so inst
   const ended = nextEvent(events, 'task.completed');
   await queue.insertTask({ topic: 'work' });
   await ended;
-  const troubled = nextEvent(events, 'worker.troubled');
+  const failing = nextEvent(events, 'worker.error');
   await secure('tasks', 'enable');
   await bench.pool.query(`insert into tasks (processo, payload) values ('work', '{}')`);
-  expect((await troubled).error).toMatchObject({
+  expect((await failing).error).toMatchObject({
     message: 'query would be affected by row-level security policy for table "tasks"',
   });
   const recovered = nextEvent(events, 'worker.recovered');
@@ -229,11 +229,11 @@ test('a pause that is hidden is not taken for none', async () => {
     await bench.ended(await queue.insertTask({ topic: 'strict' }));
     return (await bench.row(id)).status === 'pendente' && id;
   }, 'the worker to hear of the pause');
-  const troubled = nextEvent(events, 'worker.troubled');
+  const failing = nextEvent(events, 'worker.error');
   await secure('tasks_paused', 'enable');
   // It asks again what is paused when it is told that this has changed.
   await bench.pool.query(`select pg_notify('tasks', 'PAUSED')`);
-  await troubled;
+  await failing;
   expect(await bench.row(paused)).toMatchObject({ status: 'pendente' });
   await secure('tasks_paused', 'disable');
   await admin.resume({ topic: 'work' });

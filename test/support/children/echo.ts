@@ -1,4 +1,4 @@
-/** Answers what it is sent until it is sent `stop`; shows how a child program of the tests is made. */
+/** Returns what it is sent until it is sent `stop`; shows how a child program of the tests is made. */
 process.send?.({ type: 'ready', args: process.argv.slice(2), greeting: process.env['GREETING'] });
 
 process.on('message', (message) => {

@@ -89,7 +89,7 @@ interface Scene {
   readonly detached: ReturnType<typeof useDetached>;
 }
 
-/** Brings the first child to that step; answers its process id. */
+/** Brings the first child to that step; returns its process id. */
 async function reach(step: Step, { parent, bench, gate, detached }: Scene): Promise<number> {
   if (step === 'claim') {
     await parent.exit;

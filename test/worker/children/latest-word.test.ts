@@ -22,7 +22,7 @@ test('the first word goes at once, and of all until the pause is over the last o
   expect(passed).toEqual(['1', '1000', 'later']);
 });
 
-test('a handler that lets no timer run is heard all the same', () => {
+test('a handler that lets no timer run is heard anyway', () => {
   const passed: string[] = [];
   const words = new LatestWord((word) => passed.push(word));
   words.say('first');

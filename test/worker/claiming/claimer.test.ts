@@ -22,7 +22,7 @@ test('a handler at its own limit is left out, and claimed for again when one of 
   expect((await statements.next()).demand?.routes.map(({ route }) => route)).toEqual(['p', 't:a', 't:b']);
 });
 
-test('a claim that a limit has ended, and nothing else, is not followed by one in vain', async () => {
+test('a claim that a limit has ended, and nothing else, is not followed by one for nothing', async () => {
   const { statements, started } = startDispatcher({
     concurrency: 5,
     handlers: { a: {}, b: { concurrency: 1 } },
@@ -161,11 +161,11 @@ test('bytes that are not text are looked for among what the claim asked, and the
   const { statements, claims, events } = startDispatcher({
     classify: (error) => (error === unsendable ? 'value' : 'other'),
   });
-  let troubled = 0;
-  events.on('worker.troubled', () => (troubled += 1));
+  let failing = 0;
+  events.on('worker.error', () => (failing += 1));
   const first = await statements.next();
   first.fail(unsendable);
   expect((await statements.next()).demand).toEqual(first.demand);
   expect(claims.endUnreadable.mock.calls).toEqual([[first.demand]]);
-  expect(troubled).toBe(0);
+  expect(failing).toBe(0);
 });

@@ -19,7 +19,7 @@ interface Publication {
   readonly group?: string | null;
 }
 
-/** Publishes; answers the subscriptions that got a delivery, and what the publication says. */
+/** Publishes; returns the subscriptions that got a delivery, and what the publication says. */
 async function publish({ topic = 'order-placed', ...input }: Publication): Promise<{
   readonly receivers: readonly string[];
   readonly message: string | undefined;

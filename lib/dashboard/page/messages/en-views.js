@@ -190,7 +190,7 @@ export const views = {
   'edit.unchanged': 'unchanged',
   'edit.empty': 'Leave empty for any.',
   'edit.url.hint':
-    'Left empty, it stays as it is: its secrets are not shown here. Another host needs all headers anew, and a new signing secret.',
+    'Left empty, it stays as it is: its secrets are not shown here. Another host needs all headers again, and a new signing secret.',
   'edit.url.remove': 'Remove the URL (delivered by code)',
   'edit.toWebhook': 'Deliver to a URL instead of code',
   'edit.toWebhook.hint': 'Deliveries then go to this address, and handlers no longer get them.',

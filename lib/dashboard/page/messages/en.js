@@ -78,7 +78,7 @@ export const en = {
   'run-now.done': 'The task is due now.',
   'cancel.title': 'Cancel task {id}?',
   'cancel.body':
-    'It will not run again, and no dead handler runs for it. While it runs, it is asked to stop; it may succeed all the same.',
+    'It will not run again, and no dead handler runs for it. While it runs, it is asked to stop; it may succeed anyway.',
   'cancel.done': 'The task was cancelled.',
   'cancel.stopping': 'The task was asked to stop.',
   'bury.title': 'Bury task {id}?',
@@ -165,7 +165,7 @@ export const en = {
   'problem.lost-worker': 'The worker on {host} (process {pid}) was lost without saying goodbye.',
   'advice.lost-worker': 'Other workers take over what it ran. Its log, or the system’s, says why it ended.',
   'problem.stalled-worker': 'Worker {worker} has stood still for {duration} and takes no tasks: {reason}',
-  'advice.stalled-worker': 'Mend the reason: then it goes on by itself.',
+  'advice.stalled-worker': 'Mend the reason: then it goes on automatically.',
   'problem.late-scheduled': 'Scheduled tasks are {duration} late.',
   'advice.late-scheduled': 'Check that a worker runs: workers move them to pending when they are due.',
   'problem.unread': '{section} could not be read: {reason}',

@@ -6,7 +6,7 @@ import { changedBy, rowsOf } from './answered.js';
 import { jsonIds } from './id-list.js';
 
 /**
- * Deletes the families of which all attempts are among these and can be locked; answers how many rows. What belongs to a family is
+ * Deletes the families of which all attempts are among these and can be locked; returns how many rows. What belongs to a family is
  * read behind the locks: only then it is certain to have an attempt that an operator's retry has just inserted.
  *
  * @param run of a transaction

@@ -24,7 +24,7 @@ export function restOf(
 
 /**
  * Moves the deliveries of a subscription that are due to a time, together with the time that their previous attempts name. Where
- * the database does not let them change they stay as they are, and wait behind the rest all the same.
+ * the database does not let them change they stay as they are, and wait behind the rest anyway.
  */
 export async function moveDueDeliveries(
   run: Run,

@@ -104,7 +104,7 @@ export class ClaimTransaction implements ClaimWork {
     return (await this.#end([], idsOf(locked?.rows))).claimed;
   }
 
-  /** So it locks nothing in vain. */
+  /** So it locks nothing needlessly. */
   async #counted(request: ClaimRequest): Promise<ClaimAnswer> {
     const looked = armsOf(request, request.depth);
     const { ended, exhaustedAt, seen } = await this.#begin([], looked);

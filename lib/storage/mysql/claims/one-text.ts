@@ -7,7 +7,7 @@ export interface Part {
   readonly values?: readonly unknown[];
 }
 
-/** Sends statements as one text, so that they take one round trip; answers each one's answer, none for those left out. */
+/** Sends statements as one text, so that they take one round trip; returns each one's answer, none for those left out. */
 export async function askTogether<Name extends string>(
   run: Run,
   parts: Readonly<Record<Name, Part | undefined>>,

@@ -24,7 +24,7 @@ function asText(field: TypeCastField): string | null {
   return text !== null && times.has(field.type) ? `${text.replace(' ', 'T')}Z` : text;
 }
 
-/** Sends a text of one or several statements; answers one {@link Answer} for each of them. */
+/** Sends a text of one or several statements; returns one {@link Answer} for each of them. */
 export function ask(
   connection: Pick<Connection, 'query'>,
   text: string,

@@ -24,7 +24,7 @@ const mysql = await loadMysql2();
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
 let connection: Connection | undefined;
-let troubled = wasLost;
+let failing = wasLost;
 let isEnding = false;
 
 parentPort?.on('message', () => stopping.abort());
@@ -48,12 +48,12 @@ async function renew(): Promise<void> {
     if (answer?.changed === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
     Atomics.store(renewed, 0, sentAt);
     if (guard) await obeyCancellation(guard);
-    if (troubled) report({ type: 'restored' });
-    troubled = false;
+    if (failing) report({ type: 'restored' });
+    failing = false;
   } catch (error) {
     connection?.destroy();
     connection = undefined;
-    troubled = true;
+    failing = true;
     report({ type: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
   }
 }

@@ -34,7 +34,7 @@ interface Waiting {
  * and a network that is gone.
  */
 export class MysqlSession implements Session {
-  /** Looked for once: what is installed anew under a running worker is no reason to end it. */
+  /** Looked for once: what is installed again under a running worker is no reason to end it. */
   readonly #module = ownFile('storage/mysql/connections/mysql-session-thread.js', 'The session of a worker');
   readonly #config: ConnectionOptions;
   readonly #timing: SessionTiming;
@@ -79,7 +79,7 @@ export class MysqlSession implements Session {
     return performance.now() - this.#restoredAt;
   }
 
-  /** Opens the session; rejects when that fails the first time, later it reconnects by itself. */
+  /** Opens the session; rejects when that fails the first time, later it reconnects automatically. */
   async start(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#startThread((failure) => (failure === undefined ? resolve() : reject(failure)));

@@ -5,7 +5,7 @@ import type { Run } from './transactions.js';
 
 /**
  * Where servers see the clients of open connections: address and port. The number of a session says little: behind a proxy the next
- * connection may lead to another server of a cluster, or to one that was started anew, where it is the number of another's session.
+ * connection may lead to another server of a cluster, or to one that was started again, where it is the number of another's session.
  */
 const places = new WeakMap<object, string>();
 /** Those of connections that still ask. */

@@ -6,7 +6,7 @@ export const lookMs = 10_000;
 
 /**
  * Sets what each server calls its limit of a statement; the other one takes that for a comment. Also how long a statement waits
- * for one that changes the table, and that MySQL reads the size of a table anew.
+ * for one that changes the table, and that MySQL reads the size of a table again.
  */
 const limits = (ms: number): string => `-- name: set_limits
 set session lock_wait_timeout = ${Math.max(1, Math.ceil(ms / 1_000))}

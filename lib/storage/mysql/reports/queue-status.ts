@@ -40,7 +40,7 @@ import { withRoutes } from './worker-rows.js';
 const defaultTimeoutMs = 5_000;
 const defaultSinceMs = 3_600_000;
 
-/** Reads one part of a status; undefined, with a note why, when that failed. The others are read all the same. */
+/** Reads one part of a status; undefined, with a note why, when that failed. The others are read anyway. */
 type ReadSection = <T>(section: string, read: () => Promise<T>) => Promise<T | undefined>;
 
 /**

@@ -234,7 +234,7 @@ export function refuseConflicts(found: Inspection, tables: QueueTables, names: Q
   );
 }
 
-/** Columns that are missing or have another type: adding one would build a table with rows anew. */
+/** Columns that are missing or have another type: adding one would rebuild a table with rows. */
 function wrongColumns(
   found: ReadonlyMap<string, string> | undefined,
   wanted: readonly ColumnDefinition[],

@@ -71,7 +71,7 @@ export async function prepareSchema(run: Run, asked: SchemaRequest): Promise<Pre
   return { tables, server, identity: await readIdentity(run, tables, request), seals, warnings, made };
 }
 
-/** Answers what was missing. */
+/** Returns what was missing. */
 async function create(run: Run, tables: QueueTables, request: SchemaRequest): Promise<readonly string[]> {
   // Two that start at once may meet there while they make the view; what the other has made is found at the next start.
   if (tables.dialect === 'singlestore') return createMissing(run, tables, request);

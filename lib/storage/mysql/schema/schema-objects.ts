@@ -26,7 +26,7 @@ function columnSql({ name, type, rest }: ColumnDefinition): string {
   return rest ? `${name} ${type} ${rest}` : `${name} ${type}`;
 }
 
-/** The queue table with all its indexes: adding one later would build the table anew. */
+/** The queue table with all its indexes: adding one later would rebuild the table. */
 export function queueTableSql({ queue }: QueueTables): string {
   const columns = [...contractColumns, ...ownColumns].map(columnSql);
   const computed = computedColumns.map(({ name, type, as }) => `${name} ${type} as (${as}) stored`);

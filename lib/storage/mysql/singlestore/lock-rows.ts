@@ -45,7 +45,7 @@ export const forgetLock = ({ locks }: Locks): string =>
 const renewMs = leaseMs / 4;
 
 /**
- * Runs work that only one process does at a time, by a lease on the row of its name; answers undefined where another process has
+ * Runs work that only one process does at a time, by a lease on the row of its name; returns undefined where another process has
  * it. A process that is killed keeps it until it runs out.
  */
 export async function runByLease<T>(

@@ -12,7 +12,7 @@ type Queue = Pick<QueueTables, 'queue'>;
 /** What the next attempt and the dead chain copy from the attempt that failed. */
 export const copied = `origem, destino, processo, chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, rodada, metadados`;
 
-/** What next attempts, replays and deliveries copy besides, dead chains not: they leave the order of their key. */
+/** What next attempts, replays and deliveries also copy, but not dead chains: they leave the order of their key. */
 export const keys = 'chave_fila, lote';
 
 /** Those columns of a row. */

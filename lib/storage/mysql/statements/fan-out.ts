@@ -14,7 +14,7 @@ const textJson = (value: string): string => `coalesce(json_quote(${value}), 'nul
 
 /**
  * A whole row of a subscription as deliveries carry it, as JSON text. It is put together by hand: MySQL's functions order the keys
- * of an object anew, which would change the headers' text, and MariaDB's take JSON in a `case` for text.
+ * of an object again, which would change the headers' text, and MariaDB's take JSON in a `case` for text.
  */
 export const subscriptionJson = (row: string): string =>
   `concat('{"id":', ${textJson(`${row}.id`)}, ',"tenant":', coalesce(${row}.tenant, 'null'),

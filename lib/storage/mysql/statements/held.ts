@@ -51,7 +51,7 @@ where f.reserva = x.reservation and f.executor = x.worker and f.status = 'proces
 for update skip locked`,
   );
 
-/** Locks rows that stand so, but for those that another session has locked; answers their routes. Parameters: ids, status. */
+/** Locks rows that stand so, but for those that another session has locked; returns their routes. Parameters: ids, status. */
 export const lockFree = ({ queue }: Queue): string =>
   named(
     'lock_free',

@@ -71,7 +71,7 @@ order by f.id`,
   );
 
 /**
- * Locks attempts that have ended, so that no operator can start them anew. Rows that another session has locked are skipped
+ * Locks attempts that have ended, so that no operator can start them again. Rows that another session has locked are skipped
  * until the next call. Parameters: ids.
  */
 export const lockPurgeable = ({ queue }: Queue): string =>

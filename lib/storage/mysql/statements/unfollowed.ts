@@ -21,7 +21,7 @@ ${byKey(queue)}${lacksDeadTask(queue)}`,
   );
 
 /**
- * Locks those of some attempts whose next ones are not due yet, but for those that another session has locked; answers the workers
+ * Locks those of some attempts whose next ones are not due yet, but for those that another session has locked; returns the workers
  * that each has lost in a row. What was due may have run, and its row been deleted since; so may what an operator has retried,
  * which was due at once. Parameters: ids.
  */

@@ -214,9 +214,9 @@ export const readEndpoints = ({ webhooks }: Tables): string =>
   named('webhook_endpoints', `select w.subscriber_id as id, ${health} from ${webhooks} w`);
 
 /** Endpoints that rest or were taken out of service. Parameters: how many at most. */
-export const troubledEndpoints = ({ subscriptions, webhooks }: Tables): string =>
+export const failingEndpoints = ({ subscriptions, webhooks }: Tables): string =>
   named(
-    'webhook_troubles',
+    'webhook_failures',
     `
 select s.id, w.failures, ${restsUntil}, w.deactivated_for
 from ${webhooks} w join ${subscriptions} s on s.id = w.subscriber_id

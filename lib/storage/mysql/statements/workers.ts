@@ -85,7 +85,7 @@ where w.id is null or w.missed_at <= ${after('0 - ?')}`,
 
 /**
  * Writes down since when workers are missing, and clears it for those that are back. The time is kept in the table because the
- * worker that looks may be lost as well; one from the future is written anew, because the server's clock was set back since.
+ * worker that looks may be lost as well; one from the future is written again, because the server's clock was set back since.
  * Parameters: workers that are missing now.
  */
 export const noteMissing = ({ workers }: Workers): string =>

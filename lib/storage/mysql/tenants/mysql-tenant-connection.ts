@@ -186,7 +186,7 @@ export class MysqlTenantConnection implements TenantConnection {
     this.#isGone = true;
     this.#watch.quiet();
     const stream = streamOf(this.#connection);
-    // One that the server has ended is not to be killed: it may have started again, and its numbers begin anew.
+    // One that the server has ended is not to be killed: it may have started again, and its numbers start over.
     const isAlive = !stream.destroyed;
     stream.destroy(reason);
     this.#parts.cut(isBusy && isAlive);

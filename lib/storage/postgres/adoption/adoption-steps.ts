@@ -42,7 +42,7 @@ export function adoptionSteps(table: NsjTable, wishes: AdoptionWishes): readonly
   return [
     ...companionSteps(survey),
     ...subscriptionTimeSteps(table, wishes),
-    // Indexes with converted times in them would be built anew under the lock.
+    // Indexes with converted times in them would be rebuilt under the lock.
     ...(isConverted ? drops : []),
     ...(isConverted ? conversionSteps(table, wishes) : plainColumnSteps(table)),
     ...priorityStep(table),
@@ -91,7 +91,7 @@ function conversionSteps(table: NsjTable, { timeZone }: AdoptionWishes): readonl
     ...triggerSteps(survey).flatMap((step) => step.sql),
   ];
   const lock = alike
-    ? `ACCESS EXCLUSIVE on ${tables.queue} while indexes with times in them are built anew`
+    ? `ACCESS EXCLUSIVE on ${tables.queue} while indexes with times in them are rebuilt`
     : `ACCESS EXCLUSIVE on ${tables.queue} while ${describeBytes(totalBytes)} are rewritten, about ${rewriteSeconds(totalBytes)} s`;
   return [
     shortStep(

@@ -58,7 +58,7 @@ export async function findDuplicates(
   return found;
 }
 
-/** Gives duplicates rounds of their own until none are left. Answers how many attempts got one. */
+/** Gives duplicates rounds of their own until none are left. Returns how many attempts got one. */
 export async function tellApart(session: SchemaSession, queue: string): Promise<number> {
   let marked = 0;
   while ((await findDuplicates(session, queue, true)).length > 0) {

@@ -98,7 +98,7 @@ function describeDuplicates({ kind, count, examples }: Duplicates): Finding {
     weight: 'warning',
     count,
     what: `${what}: two workers ran one attempt at once`,
-    then: `kept, and told apart: the first stays as it is; each later one, with all that follows from it, gets a number of its own in rodada (${copyDistance}, ${2 * copyDistance}, …) and goes on by itself`,
+    then: `kept, and told apart: the first stays as it is; each later one, with all that follows from it, gets a number of its own in rodada (${copyDistance}, ${2 * copyDistance}, …) and continues on its own`,
     examples,
   };
 }

@@ -89,7 +89,7 @@ function costOf({ totalBytes, oldIndexes }: NsjTable, zone: string): string {
     return `That rewrites the table under an exclusive lock: ${describeBytes(totalBytes)}, about ${counted(rewriteSeconds(totalBytes), 'second')} in which the table cannot be read or written.`;
   }
   if (oldIndexes.length === 0) return 'No row is rewritten.';
-  return `No row is rewritten, but the old indexes with times in them are built anew under an exclusive lock, about ${counted(rewriteSeconds(totalBytes / 5), 'second')}; with --drop-old-indexes they go first.`;
+  return `No row is rewritten, but the old indexes with times in them are rebuilt under an exclusive lock, about ${counted(rewriteSeconds(totalBytes / 5), 'second')}; with --drop-old-indexes they go first.`;
 }
 
 /** Attempts that ended before they were due show that the zone is wrong. */

@@ -6,7 +6,7 @@ import { processIdOf } from './pooler.js';
 
 /**
  * When the backends of open connections have started. A process id says little: by the time that a backend is to be ended, connections
- * may lead to another server, or to one that was started anew, where another's backend has that id.
+ * may lead to another server, or to one that was started again, where another's backend has that id.
  */
 const sessions = new WeakMap<object, Promise<ServerSession | undefined>>();
 

@@ -6,7 +6,7 @@ import type { PostgresConnection, PostgresPool } from '../../../options/postgres
 
 /**
  * What stands between us and a database. `direct`: nothing. `shared`: a pooler that hands one server connection to
- * several clients in turn, seen doing so. `pooled`: a pooler that was not seen doing so, and may all the same.
+ * several clients in turn, seen doing so. `pooled`: a pooler that was not seen doing so, and may anyway.
  */
 export type Reach = 'direct' | 'pooled' | 'shared';
 

@@ -97,7 +97,7 @@ export class ControlConnection {
     }
   }
 
-  /** Answers the rows as text. */
+  /** Returns the rows as text. */
   async #ask(statement: Statement, values: readonly unknown[]): Promise<readonly TextRow[]> {
     const client = this.#connection.client ?? (await this.#open());
     const name = this.#reach === 'direct' ? statement.name : undefined;

@@ -21,7 +21,7 @@ const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
 const sockets = new Sockets();
 let client: Client | undefined;
-let troubled = wasLost;
+let failing = wasLost;
 let isEnding = false;
 
 parentPort?.on('message', () => stopping.abort());
@@ -42,13 +42,13 @@ async function renew(): Promise<void> {
     if (rowCount === 0) throw new Error(`the row of worker ${workerId} is gone from ${workers}`);
     Atomics.store(renewed, 0, sentAt);
     if (guard) await obeyCancellation(guard);
-    if (troubled) report({ type: 'restored' });
-    troubled = false;
+    if (failing) report({ type: 'restored' });
+    failing = false;
   } catch (error) {
     const broken = client;
     client = undefined;
     void broken?.end().catch(() => undefined);
-    troubled = true;
+    failing = true;
     report({ type: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
   }
 }

@@ -69,7 +69,7 @@ export class OwnPool implements Lender {
   readonly #refused: () => void;
   /** Connections that were opened since {@link renew} was asked for last, and whose session is as it was. */
   #current = new WeakSet<Client>();
-  /** Gives a connection back to the pool, which sets its `release()` anew whenever it lends it. */
+  /** Gives a connection back to the pool, which sets its `release()` again whenever it lends it. */
   readonly #release = new WeakMap<PoolClient, (isGone: boolean) => void>();
 
   constructor(pool: Pool, options: OwnPoolOptions = {}) {

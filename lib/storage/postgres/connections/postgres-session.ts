@@ -50,7 +50,7 @@ export class PostgresSession implements Session {
     return performance.now() - this.#restoredAt;
   }
 
-  /** Opens the session; rejects when that fails the first time, later it reconnects by itself. */
+  /** Opens the session; rejects when that fails the first time, later it reconnects automatically. */
   async start(): Promise<void> {
     await this.#connection.open();
   }

@@ -44,7 +44,7 @@ export class TaskLocks {
 
   /**
    * Gives back the locks of attempts that a worker no longer holds; after a lost connection takes those of the
-   * others again. Answers false when another session has one of them: call again in a moment.
+   * others again. Returns false when another session has one of them: call again in a moment.
    */
   async keep(workerId: WorkerId, ids: readonly string[]): Promise<boolean> {
     const before = this.#heldBy(workerId);

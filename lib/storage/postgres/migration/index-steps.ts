@@ -106,7 +106,7 @@ function replaceStep(tables: QueueTables, index: IndexDefinition, definition: st
     `alter index ${qualifiedIndex(tables, successor)} rename to ${quoteIdentifier(name)}`,
   ];
   return {
-    what: `build the index ${name} anew, in place of one that differs`,
+    what: `rebuild the index ${name}, which differs`,
     lock: `${locks.online(tables.queue)}; then ${locks.instant(tables.queue)}`,
     sql: [indexSql(tables, index, { concurrently: true, name: successor }), ...swap],
     run: async (session) => {

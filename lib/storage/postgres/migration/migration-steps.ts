@@ -183,7 +183,7 @@ export function viewSteps({ tables, shape, wanted }: Survey): readonly Step[] {
   ];
 }
 
-/** Replacing a view keeps its columns; with other columns it is made anew. */
+/** Replacing a view keeps its columns; with other columns it is made again. */
 async function replaceView(tx: SqlHandle, tables: QueueTables): Promise<void> {
   await tx.query('savepoint before_view');
   try {

@@ -15,7 +15,7 @@ const most = 32;
 
 /**
  * Makes the partitions that will be needed next, while the queue is used: the queue table stays usable, the default
- * partition is locked for a moment. Answers the id that was given last, for the next call.
+ * partition is locked for a moment. Returns the id that was given last, for the next call.
  *
  * @param lastSeen last id at the previous call: partitions are made for twice as many ids as were given since
  * @throws {TarefaError} `SCHEMA_BUSY`, `SCHEMA_CONFLICT` when rows go to the default partition meanwhile

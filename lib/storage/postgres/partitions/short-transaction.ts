@@ -15,7 +15,7 @@ const pauseMs = 300;
 const busyCodes = new Set(['55P03', '40P01']);
 
 /**
- * Runs work that locks a table in use: it waits little for its locks, and is tried again a few times. Answers undefined
+ * Runs work that locks a table in use: it waits little for its locks, and is tried again a few times. Returns undefined
  * when the table was busy all the time.
  */
 export async function shortTransaction<T>(

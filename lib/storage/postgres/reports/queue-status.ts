@@ -129,7 +129,7 @@ async function countPurgeable(
   return { count, isCapped: true };
 }
 
-/** Reads one part; undefined, with a note why, when that failed. The others are read all the same. */
+/** Reads one part; undefined, with a note why, when that failed. The others are read anyway. */
 function sectionReader(
   tx: SqlHandle,
   unknown: UnknownSection[],

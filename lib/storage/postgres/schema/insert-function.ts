@@ -19,7 +19,7 @@ export function insertFunctionSignature(tables: QueueTables): string {
 
 /**
  * The function that inserts one task for the library in a transaction of the user's, and rings when that commits. There a
- * statement is planned anew each time, which takes twice as long as this: a function's plans are kept by the session. It
+ * statement is planned again each time, which takes twice as long as this: a function's plans are kept by the session. It
  * rings by itself, because what the library inserts needs no look at the rows: the table's triggers leave it alone.
  *
  * It does what its caller may do by INSERT. Whole seconds make equal rings of one transaction one. A transaction that shall be

@@ -124,7 +124,7 @@ export async function prepareSchema(
   });
 }
 
-/** Answers what was missing. */
+/** Returns what was missing. */
 async function create(
   tx: SqlHandle,
   tables: QueueTables,

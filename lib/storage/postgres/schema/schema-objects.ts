@@ -108,7 +108,7 @@ begin
     new.prazo := null;
     new.consumidor := null;
     new.cancelada_por := null;
-    -- A task that is started anew goes on with those that it has lost.
+    -- A task that is started again goes on with those that it has lost.
     new.perdas := case when new.id_anterior is null then 0 else least(new.perdas, ${mostLosses - 1}) end;
     if new.rodada = 0 and new.id_anterior is not null then
       select f.rodada into new.rodada from ${queue} f where f.id = new.id_anterior;

@@ -7,7 +7,7 @@ import { mostLosses } from '../../failure-rule.js';
 import { ringing } from '../statement.js';
 import { columnsOf, copied, copiedFrom, deadTaskOf, keys, payloadHash } from './fail.js';
 
-// What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement all the same.
+// What operators ask for. Rare, so nothing here is prepared; every change is one guarded statement anyway.
 
 type Queue = Pick<QueueTables, 'queue'>;
 type Paused = Pick<QueueTables, 'paused'>;
@@ -116,10 +116,10 @@ const isFree = (queue: string): string => `not exists (
     ))`;
 
 /**
- * `anew`, made of `chosen`, and `retried`: those that have a new attempt now. What cannot have one, because its unique key is
+ * `restarted`, made of `chosen`, and `retried`: those that have a new attempt now. What cannot have one, because its unique key is
  * taken or an attempt that follows it was inserted by hand, stays as it is.
  */
-export const startAnew = (queue: string, edited: Edited = unedited): string => `anew as (
+export const restart = (queue: string, edited: Edited = unedited): string => `restarted as (
   insert into ${queue} (id_inicial, data_hora_inicial, data_hora, tentativa, status, id_anterior, data_hora_anterior,
     status_anterior, mensagem_anterior, payload, payload_hash, dead, live_id, perdas, rodada, origem, destino, processo,
     chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, metadados, ${keys}, chave_unica)
@@ -137,36 +137,36 @@ export const startAnew = (queue: string, edited: Edited = unedited): string => `
 retried as (
   update ${queue} f
   set reenfileirado = true, proxima_tentativa = clock_timestamp()
-  where f.id = any(array(select id_anterior from anew))
+  where f.id = any(array(select id_anterior from restarted))
 )`;
 
 /**
- * Starts a failed task anew: one more attempt of the same chain, with the number 1 and the next round, so that key and
+ * Starts a failed task again: one more attempt of the same chain, with the number 1 and the next round, so that key and
  * payload stay. The lock lets one of two that do so at the same time win. Parameters: id of any attempt.
  */
 export const retryTask = ({ queue }: Queue): string => `-- name: retry_task
 with ${lockedAttempts(queue, hasFailedForGood)},
-${startAnew(queue)}
-select id::text as id from anew`;
+${restart(queue)}
+select id::text as id from restarted`;
 
 const object = (json: string): string =>
   `case when jsonb_typeof(${json}) = 'object' then ${json} else '{}' end`;
 const list = (json: string): string => `case when jsonb_typeof(${json}) = 'array' then ${json} else '[]' end`;
 
 /**
- * Starts a task anew with another payload. The attempts before keep theirs; the metadata tells when it was edited, by whom, why, and
+ * Starts a task again with another payload. The attempts before keep theirs; the metadata tells when it was edited, by whom, why, and
  * after which attempt. A delivery carries what was published, and is left alone. Parameters: id of any attempt, payload,
  * its hash, who, why.
  */
 export const retryEdited = ({ queue }: Queue): string => `-- name: retry_edited
 with ${lockedAttempts(queue, `${hasFailedForGood} and f.subscriber_id is null`)},
-${startAnew(queue, {
+${restart(queue, {
   payload: '$2::text',
   hash: `convert_to($3::text, 'UTF8')`,
   metadata: `${object('f.metadados')} || jsonb_build_object('${editsKey}', ${list(`f.metadados -> '${editsKey}'`)}
       || jsonb_build_array(jsonb_build_object('at', to_jsonb(clock_timestamp()), 'by', $4::text, 'reason', $5::text, 'after', f.id::text)))`,
 })}
-select id::text as id from anew`;
+select id::text as id from restarted`;
 
 /** Due, scheduled for its first attempt, or retrying. */
 export const isWaiting = `f.status in ('pendente', 'agendada')`;

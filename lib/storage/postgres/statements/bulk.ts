@@ -1,6 +1,6 @@
 import type { BulkKind } from '../../admin.js';
 import type { QueueTables } from '../identifiers.js';
-import { hasFailedForGood, isWaiting, startAnew } from './admin.js';
+import { hasFailedForGood, isWaiting, restart } from './admin.js';
 import { cancelChosen } from './cancel.js';
 
 // What operators do with many tasks at once: the tasks are counted first, then changed in blocks, one commit each.
@@ -58,7 +58,7 @@ select chosen.id::text as id from (${nextBlock(queue, kind, conditions, kind ===
 const whereItEnded = `(select count(*)::int from chosen) as chosen, (select max(id)::text from chosen) as last`;
 
 /**
- * Starts a block of failed tasks anew, without those that another session has locked. Parameters: those of a block, then
+ * Starts a block of failed tasks again, without those that another session has locked. Parameters: those of a block, then
  * of the conditions.
  *
  * @param conditions SQL over `f`, with parameters from `$4` on
@@ -66,8 +66,8 @@ const whereItEnded = `(select count(*)::int from chosen) as chosen, (select max(
 export const retryMany = ({ queue }: Queue, conditions: readonly string[]): string => `-- name: retry_many
 with chosen as materialized (${nextBlock(queue, 'retry', conditions, locked)}
 ),
-${startAnew(queue)}
-select (select count(*)::int from anew) as done, ${whereItEnded}`;
+${restart(queue)}
+select (select count(*)::int from restarted) as done, ${whereItEnded}`;
 
 /**
  * Cancels a block of waiting tasks. Parameters: those of a block, message, who, then those of the conditions.

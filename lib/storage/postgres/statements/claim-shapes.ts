@@ -18,7 +18,7 @@ export interface Shape {
   /** Parts of the statement, the last of which is `best`: the rows that it has locked and takes. */
   readonly choosing: string;
   /**
-   * What the answer says besides: `locked_routes`, places of the routes that gave less than they were seen to have (null
+   * What the answer also says: `locked_routes`, places of the routes that gave less than they were seen to have (null
    * when every one gave it), `more_routes`, places of those that were seen to have more, or `contended`, true when several
    * routes had work.
    */
@@ -139,7 +139,7 @@ best as materialized (
 
 /**
  * Looks at the best rows of every route without locking, counts how many of the best of all each has, and locks that
- * many. So nothing is locked in vain, and claimers that see the same rows still lock different ones. A route that gives
+ * many. So nothing is locked needlessly, and claimers that see the same rows still lock different ones. A route that gives
  * less than it was seen to have is reported, because another session may lock the best rows of all for long.
  *
  * Of each route it sees `depth` rows at most: 500 of each of 100 routes cost as much as claiming them twice over. Where that

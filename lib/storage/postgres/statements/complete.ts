@@ -89,7 +89,7 @@ returning f.id`,
 );
 
 /**
- * Gives a running attempt to another worker, unless it was cancelled; answers it also when that one has it already.
+ * Gives a running attempt to another worker, unless it was cancelled; returns it also when that one has it already.
  *
  * Parameters: id, reservation, the worker that holds it, the other one.
  */

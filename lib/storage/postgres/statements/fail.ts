@@ -5,7 +5,7 @@ import { quietSetting, statement } from '../statement.js';
 export const copied = `origem, destino, processo, chave_externa, tenant, grupo_empresarial, pub_sub, publication_id, subscriber_id, prioridade, rodada, metadados`;
 export const copiedFrom = (row: string): string => columnsOf(row, copied);
 
-/** What next attempts, replays and deliveries copy besides, dead chains not: they leave the order of their key. */
+/** What next attempts, replays and deliveries also copy, but not dead chains: they leave the order of their key. */
 export const keys = 'chave_fila, lote';
 
 /** Those columns of a row. */

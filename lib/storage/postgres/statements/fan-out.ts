@@ -22,7 +22,7 @@ const seal = `sha256(keys.outer_key || sha256(keys.inner_key || ${covered}))`;
  * envelope: the publication's text and the subscription's whole row at this moment, so that later changes of the
  * subscription do not reach it. A copy with a URL is sealed, so that its sender knows that a worker has chosen that URL:
  * see `lib/webhooks/delivery-seal.ts`. The laterals are kept apart by `offset 0`, or the planner would write the envelope
- * anew wherever it is used.
+ * again wherever it is used.
  */
 const fanOutStatement = (name: string, seals: boolean) =>
   statement(

@@ -20,7 +20,7 @@ const summed = (column: string): string => `array(
     select coalesce(one, 0) + coalesce(other, 0)
     from unnest(h.${column}, excluded.${column}) with ordinality both_of (one, other, place) order by place)`;
 
-/** What there is and what comes besides. */
+/** What there is and what is added. */
 const added = `succeeded = h.succeeded + excluded.succeeded, failed = h.failed + excluded.failed,
   buried = h.buried + excluded.buried, delivered = h.delivered + excluded.delivered,
   unhandled = h.unhandled + excluded.unhandled,
@@ -47,7 +47,7 @@ order by one.route
 on conflict (at, route) do update
 set ${added}`;
 
-/** Claims this minute's look at the queue for this process; answers nothing when another process has it. */
+/** Claims this minute's look at the queue for this process; returns nothing when another process has it. */
 export const takeMinute = ({ history }: Reads): string => `-- name: history_turn
 insert into ${history} (at, route)
 select minute, '${wholeQueue}'

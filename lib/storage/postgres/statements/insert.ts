@@ -87,7 +87,7 @@ returning id::text as id`;
 
 /**
  * Inserts one task by the queue's function, whose plans are kept by the session: half the time of a statement that is planned
- * anew. Parameters: those of a row, the channel, and the text of the ring after its time.
+ * again. Parameters: those of a row, the channel, and the text of the ring after its time.
  *
  * @param name of the function, with its schema, quoted
  */

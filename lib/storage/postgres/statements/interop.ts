@@ -35,7 +35,7 @@ select count(pg_advisory_unlock(done.id)) from unnest($1::bigint[]) done (id)`,
 
 /**
  * Takes over attempts that a worker of nsj-queue-lib has left: they run, have no worker of ours, and no session holds the
- * task's lock. The row is locked first, so it still runs when the lock is asked for. Answers only ids, because a text may
+ * task's lock. The row is locked first, so it still runs when the lock is asked for. Returns only ids, because a text may
  * have bytes that cannot be sent. Parameters: worker, limit, ids to leave out.
  */
 export const takeOver = statement(

@@ -74,7 +74,7 @@ export const tryPromotion = statement(
   ({ queue }) => `update ${queue} f set status = 'pendente' where f.id = any($1::bigint[])`,
 );
 
-/** Locks attempts that stand so and that no other session has locked; answers their routes as bytes. Parameters: ids, status. */
+/** Locks attempts that stand so and that no other session has locked; returns their routes as bytes. Parameters: ids, status. */
 export const lockFree = statement(
   'lock_free',
   ({ queue }) => `

@@ -60,7 +60,7 @@ blocks as (
 )`;
 
 /**
- * Looks at the next rows by their key. Answers which of them may be deleted, in blocks of whole families, the oldest first;
+ * Looks at the next rows by their key. Returns which of them may be deleted, in blocks of whole families, the oldest first;
  * the id that it ended at, the first id that stays, and whether looking further may find old rows. It reads a window of ids
  * because no index orders by time, and a walk from the beginning would meet the dead entries of all earlier deletions.
  *
@@ -109,7 +109,7 @@ order by min(f.id)`,
 );
 
 /**
- * Locks attempts that have ended, so that no operator can start them anew. Rows that another session has locked are skipped
+ * Locks attempts that have ended, so that no operator can start them again. Rows that another session has locked are skipped
  * until the next call. Parameters: ids.
  */
 export const lockPurgeable = statement(

@@ -83,7 +83,7 @@ select ${fields(workers)} from ${schedules} s where s.id = $1::text`;
 export const readClock = `-- name: read_clock
 select ${msOf('clock_timestamp()')} as now_ms`;
 
-/** Answers nothing when the id is taken. Parameters: id, rule, task, next time. */
+/** Returns nothing when the id is taken. Parameters: id, rule, task, next time. */
 export const addSchedule = ({ schedules }: Schedules): string => `-- name: add_schedule
 insert into ${schedules} (id, declared, rule, task, next_at)
 values ($1::text, false, $2::text, $3::text, ${timeOf('$4::float8')})

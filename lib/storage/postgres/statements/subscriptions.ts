@@ -11,7 +11,7 @@ select ${fields} from ${table} s where $1::text is null or s.processo = $1::text
 export const findSubscription = (table: string): string => `-- name: find_subscription
 select ${fields} from ${table} s where s.id = $1::text`;
 
-/** Answers nothing when the id is taken. Parameters: id, topic, tenant, group, URL, method, headers, active. */
+/** Returns nothing when the id is taken. Parameters: id, topic, tenant, group, URL, method, headers, active. */
 export const addSubscription = (table: string): string => `-- name: add_subscription
 insert into ${table} as s (id, processo, tenant, grupo_empresarial, url, http_method, headers, ativo)
 values ($1::text, $2::text, $3::text::bigint, $4::text, $5::text, $6::text, $7::text::json, $8::boolean)

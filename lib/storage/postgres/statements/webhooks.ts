@@ -98,7 +98,7 @@ returning coalesce((select open from before), false) as closed`;
  *
  * Parameters: subscription, failures until it rests (null: never), first rest, longest rest, what the request took (ms).
  *
- * @param moves false where the database does not let the deliveries change: they wait behind the rest all the same
+ * @param moves false where the database does not let the deliveries change: they wait behind the rest anyway
  */
 export const noteFailure = ({ queue, webhooks }: Tables, moves = true): string => `-- name: webhook_failure
 with before as materialized (select w.open_until from ${webhooks} w where w.subscriber_id = $1::text),
@@ -140,7 +140,7 @@ select noted.failures, (${msUntil('noted.open_until')})::float8 as open_ms,
 from noted`;
 
 /**
- * Takes a subscription out of service. Parameters: id, why, URL that asked for it, or null. Answers nothing when it is out
+ * Takes a subscription out of service. Parameters: id, why, URL that asked for it, or null. Returns nothing when it is out
  * of service already, or has another URL now.
  */
 export const deactivate = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_deactivate
@@ -174,7 +174,7 @@ left join ${webhooks} w on w.subscriber_id = s.id
 where s.id = $1::text`;
 
 /** Endpoints that rest or were taken out of service. Parameters: how many at most. */
-export const troubledEndpoints = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_troubles
+export const failingEndpoints = ({ subscriptions, webhooks }: Tables): string => `-- name: webhook_failures
 select s.id, w.failures, case when w.open_until > clock_timestamp() then w.open_until end as open_until, w.deactivated_for
 from ${webhooks} w
 join ${subscriptions} s on s.id = w.subscriber_id

@@ -7,8 +7,8 @@ const description = `host, pid, version, concurrency, routes, dead_routes, sched
 const described = `$1::text, $2::int, $3::text, $4::int, $5::text[], $6::text[], $7::text[], $8::bigint, $9::text`;
 
 /**
- * Writes down a starting worker; answers its id, and whether attempts are held by it: then it was another's, whose row was
- * deleted and whose sequence began anew. Nothing is answered where the id is taken.
+ * Writes down a starting worker; returns its id, and whether attempts are held by it: then it was another's, whose row was
+ * deleted and whose sequence started over. Nothing is answered where the id is taken.
  * Parameters: host, pid, version, concurrency, routes, routes of dead attempts, schedules, parent, output.
  */
 export const registerWorker = statement(
@@ -39,7 +39,7 @@ values (${described}, $10::bigint)
 on conflict (id) do nothing`,
 );
 
-/** Makes the key anew that deliveries are sealed with, if it is gone. */
+/** Makes the key again that deliveries are sealed with, if it is gone. */
 export const restoreSeal = statement('restore_seal', insertSealSql);
 
 /** Parameters: worker. */
@@ -88,9 +88,9 @@ export const isLeased = (row: string): string =>
   `(${row}.lease_until > clock_timestamp() and ${row}.lease_until <= clock_timestamp() + ${longestLeaseMs} * interval '1 millisecond')`;
 
 /**
- * Writes down since when workers are missing, and clears it for those that are back; answers those that an earlier look has
+ * Writes down since when workers are missing, and clears it for those that are back; returns those that an earlier look has
  * missed long enough ago. The time is kept in the table because the worker that looks may be lost as well; one from the future
- * is written anew, because the server's clock was set back since. An executor without a row never was a worker, or its row
+ * is written again, because the server's clock was set back since. An executor without a row never was a worker, or its row
  * was deleted long ago.
  *
  * Parameters: workers that are missing now, milliseconds that are long enough.

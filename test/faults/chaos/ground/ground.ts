@@ -45,15 +45,15 @@ export interface QueueQuestions {
   insertUnordered(keys: string, count: number): Promise<void>;
   /** Lets the task of `recurring` recur, the first time then: ms since 1970. */
   recur(fromMs: number): Promise<void>;
-  /** Ends that, unless a time is due; answers the first time that makes no task any more. */
+  /** Ends that, unless a time is due; returns the first time that makes no task any more. */
   endRecurring(): Promise<number | undefined>;
   /** Hostile rows of an earlier time that stay for ever. Patient. */
   dropHostile(): Promise<void>;
-  /** Inserts one as a program that knows nothing of the library; answers its id. Patient. */
+  /** Inserts one as a program that knows nothing of the library; returns its id. Patient. */
   insertHostile(row: HostileRow): Promise<string>;
   /** Whether one of the rows is over. Patient. */
   isAnyOver(ids: readonly string[]): Promise<boolean>;
-  /** Locks some of the rows that wait or run, but for those that are locked; answers their ids. */
+  /** Locks some of the rows that wait or run, but for those that are locked; returns their ids. */
   lockSome(on: QueueConnection, what: 'waiting' | 'running'): Promise<readonly string[]>;
   /** Connections and locks of the library. */
   resources(): Promise<ServerResources>;

@@ -42,7 +42,7 @@ export async function openPostgres(wants: (kind: string) => boolean): Promise<Gr
   }
 }
 
-/** Makes the database; answers the server's version. */
+/** Makes the database; returns the server's version. */
 async function prepare(server: Cluster): Promise<number> {
   const [row] = await server.run(`select current_setting('server_version_num')::int as version`);
   const version = Number(row?.['version']);

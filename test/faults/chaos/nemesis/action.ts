@@ -8,7 +8,7 @@ export interface Action {
   readonly group?: string;
   /** How often it has to be met, relative to faults. */
   readonly share?: number;
-  /** Does it. Answers how it is known to be in force; undefined when it met nothing. */
+  /** Does it. Returns how it is known to be in force; undefined when it met nothing. */
   do(world: World, random: Random): Promise<string | undefined>;
   /** Undoes it, also where it was done only in part. The queue works as before afterwards. */
   undo(world: World): Promise<void>;

@@ -24,7 +24,7 @@ export interface Nemesis {
   /** How often it has to hit, relative to the others. Default: 1 */
   readonly share?: number;
   /**
-   * Makes one fault and takes it back. Answers what it hit; undefined when it met nothing that it could harm, so
+   * Makes one fault and takes it back. Returns what it hit; undefined when it met nothing that it could harm, so
    * that it does not count.
    */
   strike(world: World, random: Random): Promise<string | undefined>;

@@ -69,7 +69,7 @@ export class Producer {
     }
   }
 
-  /** One task that a fault inserts, before all others; answers its key. */
+  /** One task that a fault inserts, before all others; returns its key. */
   async insert(kind: string, payload: object, delayMs?: number): Promise<string> {
     const found = taskKinds.find(({ name }) => name === kind);
     if (!found) throw new Error(`there is no kind of task called ${kind}`);
@@ -90,7 +90,7 @@ export class Producer {
     }
   }
 
-  /** One insert of one of the ways there are; answers how many tasks it had. */
+  /** One insert of one of the ways there are; returns how many tasks it had. */
   async #produce(): Promise<number> {
     const { random } = this.#parts;
     const client = await this.#pool.connect().catch(() => undefined);

@@ -14,7 +14,7 @@ const lockedRetryMs = 250;
  * Attempts that a claim has brought after the worker was told to stop. They are given back unstarted: other workers run
  * them at once, and this one holds nothing when it signs off.
  */
-export class LateClaims {
+export class ClaimsAfterStop {
   readonly #workerId: WorkerId;
   readonly #database: Pick<QueueDatabase, 'attempts' | 'classify'>;
   readonly #bell: Pick<Bell, 'ring'>;

@@ -12,11 +12,11 @@ export interface EditedColumns {
 }
 
 /**
- * Starts failed tasks anew; answers the ids of their new attempts.
+ * Starts failed tasks again; returns the ids of their new attempts.
  *
  * @param run of a transaction that has locked these attempts
  */
-export async function startAnew(
+export async function restart(
   run: Run,
   tables: QueueTables,
   ids: readonly string[],
@@ -35,7 +35,7 @@ export async function startAnew(
     : await changedBy(run, insertAnew(tables), [list]);
   if (changed === 0) return [];
   const after = await rowsOf(run, followers(tables), [list]);
-  const anew = after.filter((row) => !before.has(String(row['id'])));
-  await run(markRetried(tables), [jsonIds(anew.map((row) => String(row['id_anterior'])))]);
-  return idsOf(anew);
+  const restarted = after.filter((row) => !before.has(String(row['id'])));
+  await run(markRetried(tables), [jsonIds(restarted.map((row) => String(row['id_anterior'])))]);
+  return idsOf(restarted);
 }

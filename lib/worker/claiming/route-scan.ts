@@ -13,7 +13,7 @@ import type { Demands, ServedRoutes } from './routes.js';
 import { mostHeads, type RouteMap } from './route-map.js';
 import type { Unreadable } from './unreadable.js';
 
-export interface DiscoveryParts {
+export interface RouteScanParts {
   readonly database: Pick<QueueDatabase, 'attempts'>;
   readonly claims: Pick<Claims, 'claimUnattended'>;
   readonly served: Pick<ServedRoutes, 'own' | 'unknownRanges' | 'takesAny' | 'learn' | 'has' | 'isForeign'>;
@@ -28,7 +28,7 @@ export interface DiscoveryParts {
 
 /** Unknown routes are looked for no more often than that. */
 const pauseMs = 100;
-/** How often a worker that always finds something looks for unserved routes all the same. */
+/** How often a worker that always finds something looks for unserved routes anyway. */
 const atLeastMs = 5_000;
 /** What others have locked is looked for again after that time. */
 const lockedAgainMs = 1_000;
@@ -46,8 +46,8 @@ const rangesAtOnce = 100;
  * without a handler. Routes are read in slices of the index, one statement each; a rotation through all of them takes at most
  * 3% of the time, unless slots are free and it finds work for them.
  */
-export class Discovery {
-  readonly #parts: DiscoveryParts;
+export class RouteScan {
+  readonly #parts: RouteScanParts;
   readonly #pace = new WalkPace(0);
   #due = false;
   /** True while dead attempts may wait for a slot. */
@@ -60,7 +60,7 @@ export class Discovery {
   /** True when the last slice had routes of this worker. */
   #hasFound = false;
 
-  constructor(parts: DiscoveryParts) {
+  constructor(parts: RouteScanParts) {
     this.#parts = parts;
   }
 
@@ -69,7 +69,7 @@ export class Discovery {
   }
 
   /**
-   * A ring that names its route leads there, or is another worker's business. Answers whether there is something to do.
+   * A ring that names its route leads there, or is another worker's business. Returns whether there is something to do.
    */
   heard({ later, dueMs, highest, route }: Ring): boolean {
     const { claimer, served, demands, map, promotion } = this.#parts;
@@ -116,7 +116,7 @@ export class Discovery {
     return this.#pace.due || (this.#hasFound && map.heads.size < claimer.free);
   }
 
-  /** Answers whether to look now: when it was asked to, and not at once after the last look. */
+  /** Returns whether to look now: when it was asked to, and not at once after the last look. */
   begin(): boolean {
     const { claimer, agenda } = this.#parts;
     if (!this.#isDue && !(this.#owing && claimer.free > 0)) return false;
@@ -151,7 +151,7 @@ export class Discovery {
     }
   }
 
-  /** Reads the next slice; answers whether it has routes of this worker. */
+  /** Reads the next slice; returns whether it has routes of this worker. */
   async findRoutes(): Promise<boolean> {
     const { database, served, demands, map, isolation, agenda } = this.#parts;
     const ranges = this.#left.slice(0, rangesAtOnce);
