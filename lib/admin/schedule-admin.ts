@@ -95,7 +95,7 @@ export class ScheduleAdmin {
     const id = readScheduleId(given.id);
     const values = await this.#planned({ id, rule: readRule(given), task: await this.#readTask(given.task) });
     if (!(await this.#schedules.add(values))) {
-      throw new TarefaError('SCHEDULE_EXISTS', `there is a schedule ${shownValue(id)} already: change it`);
+      throw new TarefaError('SCHEDULE_EXISTS', `schedule ${shownValue(id)} already exists: change it instead`);
     }
     return this.#changed(id);
   }
@@ -114,14 +114,14 @@ export class ScheduleAdmin {
     const task = given === undefined ? undefined : await this.#readTask(given);
     for (let tries = 0; tries < mostTries; tries += 1) {
       const present = await this.#find(id);
-      if (present.declared) throw declared(id, 'changed', 'change it in its @Recurring, or pause it');
+      if (present.declared) throw declared(id, 'changed', 'it is declared in code. Change its @Recurring, or pause it');
       const rule = readRule(merged(present.rule, others));
       const values = await this.#planned({ id, rule, task: task ?? present.task });
       if (await this.#schedules.change(values, present.revision)) return this.#changed(id);
     }
     throw new TarefaError(
       'INPUT_INVALID',
-      `the schedule ${shownValue(id)} changes all the time; nothing was done`,
+      `schedule ${shownValue(id)} keeps being changed by others; nothing was done`,
     );
   }
 
@@ -132,7 +132,7 @@ export class ScheduleAdmin {
    */
   async remove(id: string): Promise<void> {
     if ((await this.#find(id)).announced) {
-      throw declared(id, 'removed', 'a worker that runs declares it. Pause it, or remove its @Recurring');
+      throw declared(id, 'removed', 'a running worker declares it. Pause it, or remove its @Recurring');
     }
     if (!(await this.#schedules.remove(id))) throw notFound(id);
     await this.#ring();
@@ -171,7 +171,7 @@ export class ScheduleAdmin {
       return await this.#inserts.insert(occurrenceOf(found, { atMs, dueAt: null, onConflict: 'reject' }));
     } catch (error) {
       if (!(error instanceof TaskDuplicateError)) throw error;
-      const reason = `task ${error.id} of the schedule ${shownValue(id)} has not ended, and another must not overlap it`;
+      const reason = `task ${error.id} of schedule ${shownValue(id)} has not finished, and its tasks must not overlap`;
       throw new TaskDuplicateError(error.id, error.key, reason);
     }
   }
@@ -237,9 +237,9 @@ function statusOf(
 }
 
 function notFound(id: string): TarefaError {
-  return new TarefaError('SCHEDULE_NOT_FOUND', `there is no schedule ${shownValue(id)}`);
+  return new TarefaError('SCHEDULE_NOT_FOUND', `schedule ${shownValue(id)} not found`);
 }
 
 function declared(id: string, what: string, why: string): TarefaError {
-  return new TarefaError('SCHEDULE_DECLARED', `the schedule ${shownValue(id)} cannot be ${what}: ${why}`);
+  return new TarefaError('SCHEDULE_DECLARED', `schedule ${shownValue(id)} cannot be ${what}: ${why}`);
 }

@@ -67,7 +67,7 @@ export class SubscriptionAdmin {
     if (added) return added;
     throw new TarefaError(
       'SUBSCRIPTION_EXISTS',
-      `there is a subscription '${String(given.id)}' already: update it`,
+      `subscription '${String(given.id)}' already exists: update it instead`,
     );
   }
 
@@ -108,15 +108,15 @@ export class SubscriptionAdmin {
     if (to !== null && secret.length > 0 && !hasNewHeaders) {
       throw new TarefaError(
         'INPUT_INVALID',
-        `the URL of ${shownValue(present.id)} would lead to ${to} ${from === null ? '' : `instead of ${from} `}with the headers that are stored ` +
-          `(${secret.join(', ')}), which may be keys: give headers together with the URL, all of them, or null for none`,
+        `the new URL of ${shownValue(present.id)} would send the stored headers ${secret.join(', ')}, which may be keys, to ${to}` +
+          `${from === null ? '' : ` instead of ${from}`}: give all headers together with the URL, or null for none`,
       );
     }
     if (this.#webhooks?.move) return this.#webhooks.move(present.id, from, to);
     if (to === null || !(await this.#endpoints.isSigned(present.id))) return;
     throw new TarefaError(
       'INPUT_INVALID',
-      `the deliveries of ${shownValue(present.id)} are signed, and ${to} needs a secret of its own: change its URL in a process whose option webhooks is on`,
+      `deliveries of ${shownValue(present.id)} are signed, and ${to} needs its own secret: change the URL in a process with the option webhooks`,
     );
   }
 
@@ -141,5 +141,5 @@ export class SubscriptionAdmin {
 
 /** What is said of a subscription that is not there. */
 export function subscriptionNotFound(id: string): TarefaError {
-  return new TarefaError('SUBSCRIPTION_NOT_FOUND', `there is no subscription ${shownValue(id)}`);
+  return new TarefaError('SUBSCRIPTION_NOT_FOUND', `subscription ${shownValue(id)} not found`);
 }

@@ -89,7 +89,7 @@ function readMethod(method: unknown): string | null {
 /** Refuses names and values that no request can carry; its messages leave the values out. */
 function readHeaders(headers: unknown): Record<string, string> | null {
   if (headers === undefined || headers === null) return null;
-  const problem = 'must be an object of texts';
+  const problem = 'must be an object of strings';
   let given: readonly (readonly [string, unknown])[];
   try {
     // A list or a text has entries too, and a Map or Headers has none, whatever is in it.
@@ -99,11 +99,11 @@ function readHeaders(headers: unknown): Record<string, string> | null {
     throw invalid('headers', problem, headers);
   }
   const entries = given.map(([name, value]) => {
-    if (typeof value !== 'string') throw invalid('headers', `${problem}: ${name} is not text`);
+    if (typeof value !== 'string') throw invalid('headers', `${problem}: ${name} is not a string`);
     try {
       void new Headers([[name, value]]);
     } catch {
-      throw invalid('headers', `${problem}: ${JSON.stringify(name)} or its value holds what no header may`);
+      throw invalid('headers', `${problem}: ${JSON.stringify(name)} or its value contains a character that headers cannot have`);
     }
     return [name, value] as const;
   });

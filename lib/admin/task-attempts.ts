@@ -24,21 +24,20 @@ export async function findAttempts(
 export function taskNotFound(id: string): TarefaError {
   return new TarefaError(
     'TASK_NOT_FOUND',
-    `there is no attempt ${id}: it may have been purged, or the transaction that inserts it has not committed: ask after the commit`,
+    `attempt ${id} not found: it may have been purged, or the transaction that inserts it has not committed yet; ask after the commit`,
   );
 }
 
-/** Why a task cannot be changed so: says where it stands. */
-export async function refusal(
-  admin: TaskAdmin,
-  id: string,
-  verb: string,
-  rule: string,
-): Promise<TarefaError> {
+/**
+ * Why a task cannot be changed so: says where it stands.
+ *
+ * @param what it cannot be, and when it can: `buried: only …`, `deleted while …`
+ */
+export async function refusal(admin: TaskAdmin, id: string, what: string): Promise<TarefaError> {
   const { current } = await findAttempts(admin, id);
   return new TarefaError(
     'TASK_STATE',
-    `task ${current.firstAttemptId} cannot be ${verb}: ${rule}, and its attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status}`,
+    `task ${current.firstAttemptId} cannot be ${what} (attempt ${current.id} is ${current.dead ? 'dead and ' : ''}${current.status})`,
   );
 }
 
@@ -46,7 +45,7 @@ export async function refusal(
 export async function refusedRetry(admin: TaskAdmin, id: string): Promise<TarefaError> {
   const { current } = await findAttempts(admin, id);
   const rule = isRetriable(current)
-    ? 'another task has its unique key (chave_unica)'
-    : 'only a task that has failed or was cancelled can be';
-  return refusal(admin, id, 'retried', rule);
+    ? ' while another task has its unique key, chave_unica'
+    : ': only failed or cancelled tasks can be';
+  return refusal(admin, id, `retried${rule}`);
 }

@@ -113,7 +113,7 @@ const fieldNames = Object.keys(known) as readonly (keyof TaskFilter)[];
 
 /** A condition that is mistyped must not list everything. */
 function refuseUnknown(name: string): string {
-  return `tasks cannot be listed by '${name.slice(0, 100)}'; they can by ${fieldNames.join(', ')}`;
+  return `tasks cannot be listed by '${name.slice(0, 100)}'; filter by ${fieldNames.join(', ')}`;
 }
 
 const mostIds = 1_000;
@@ -129,7 +129,7 @@ function readTenantText(given: unknown): string {
 export function readTaskIds(given: unknown): readonly string[] {
   const ids = readList('ids', given).map(readId);
   if (ids.length <= mostIds) return ids;
-  throw invalid(`ids may be at most ${mostIds}, not ${ids.length}: choose more tasks by a filter`);
+  throw invalid(`at most ${mostIds} ids can be given, not ${ids.length}: select more tasks with a filter`);
 }
 
 /** @throws {TarefaError} `INPUT_INVALID` */
@@ -145,7 +145,7 @@ function readStates(given: unknown): readonly TaskStateName[] {
 function readWord(name: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'string') throw invalid(`${name} must be text, not ${shownValue(value)}`);
-  if (value.includes('\0')) throw invalid(`${name} must not hold a NUL character: no text of the table does`);
+  if (value.includes('\0')) throw invalid(`${name} must not contain a NUL character: no stored text does`);
   return value;
 }
 

@@ -114,7 +114,7 @@ async function loadModule(href: string): Promise<Type> {
     ? `exports ${modules.map(({ name }) => name).join(' and ')}`
     : 'exports no class with @Module()';
   throw invalid(
-    `isolation.module (${href}) ${found}: export exactly one, which imports the queue and provides the handlers`,
+    `isolation.module (${href}) ${found}: export exactly one module that imports the queue and provides the handlers`,
   );
 }
 
@@ -127,8 +127,8 @@ function refuseWithoutQueue(app: INestApplicationContext, { name }: Type, queue:
     app.get(getPartToken(queue, 'core'), { strict: false });
   } catch {
     throw invalid(
-      `${name} of isolation.module does not import the queue '${queue}': import the same QueueModule.forRoot() there that the ` +
-        `application has`,
+      `${name} of isolation.module does not import the queue '${queue}': import the same QueueModule.forRoot() there as in the ` +
+        `application`,
     );
   }
 }

@@ -11,13 +11,13 @@ let worker: DetachedWorker | undefined;
 
 function tell(report: DetachedReport): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (!process.send) return reject(new Error('the parent of this process is gone'));
+    if (!process.send) return reject(new Error('the parent process is gone'));
     process.send(report, undefined, {}, (error) => (error ? reject(error) : resolve()));
   });
 }
 
 function giveUp(): never {
-  Logger.error('the handler was told to stop and goes on: its process ends', 'Tarefa');
+  Logger.error('the handler was told to stop but is still running: exiting its process', 'Tarefa');
   process.exit(1);
 }
 

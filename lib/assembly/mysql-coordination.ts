@@ -51,7 +51,7 @@ export class MysqlCoordination {
   static async open(parts: MysqlCoordinationParts): Promise<MysqlCoordination> {
     const lease =
       parts.dialect === 'singlestore'
-        ? 'SingleStore, on which its dialect was not run, has no locks that a session holds'
+        ? 'SingleStore, on which its dialect was never run, has no session locks'
         : await parts.own.use((run, { threadId }) => whyLease(run, threadId));
     return new MysqlCoordination(parts, lease);
   }
@@ -89,7 +89,7 @@ export class MysqlCoordination {
   leaseWarning(pollIntervalMs: number): string | undefined {
     return (
       this.#lease &&
-      `${this.#lease}: this worker looks for tasks every ${pollIntervalMs} ms and keeps what it holds by a lease of ${leaseMs / 1_000} s`
+      `${this.#lease}: this worker polls for tasks every ${pollIntervalMs} ms and holds them with a lease of ${leaseMs / 1_000} s`
     );
   }
 

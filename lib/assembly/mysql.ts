@@ -151,7 +151,7 @@ export class MysqlStorage implements OpenedStorage {
     if (this.database.access.dialect.name === 'singlestore') {
       throw new TarefaError(
         'OPTIONS_INVALID',
-        'an import undoes parts of its transaction, for which SingleStore has no savepoints: insert through QueueClient',
+        'an import needs savepoints, which SingleStore does not have: insert through QueueClient instead',
       );
     }
     return MysqlImportTransactions.open(this.database.access, this.database.inserts);

@@ -14,7 +14,7 @@ export async function openStorage(opening: StorageOpening): Promise<OpenedStorag
   const queue = (): string => storage.prepared.qualifiedName;
   const lost = (error: unknown): void =>
     events.emit('warning', {
-      message: `rings of this process are lost, so that workers find its tasks when they poll: ${errorText(error)}`,
+      message: `rings of this process are lost, so workers find its tasks only when they poll: ${errorText(error)}`,
     });
   const remoteBell = new RemoteBell(await carrierOf(options.bell, queue), queue, lost);
   onClose(() => closing.step(() => remoteBell.close(), closingReserves.sessions));

@@ -130,11 +130,11 @@ export class PostgresStorage implements OpenedStorage {
     const pollIntervalMs = Math.min(options.pollIntervalMs || pollWithoutSessionMs, pollWithoutSessionMs);
     events.emit('warning', {
       message:
-        `the connection goes through a pooler, so this worker cannot listen to PostgreSQL and holds no session locks: it looks for ` +
-        `tasks every ${pollIntervalMs} ms and keeps what it holds by a lease of ${leaseMs / 1_000} s. ` +
+        `the connection goes through a pooler, so this worker cannot listen to PostgreSQL and holds no session locks: it polls for ` +
+        `tasks every ${pollIntervalMs} ms and holds them with a lease of ${leaseMs / 1_000} s. ` +
         (options.bell
-          ? `Its bell wakes it for what this library inserts itself; set sessionConnection to the address of PostgreSQL itself (or of a ` +
-            `pooler in session mode) to be woken for everything`
+          ? `Its bell wakes it only for tasks that this library inserts; set sessionConnection to the address of PostgreSQL itself (or of a ` +
+            `pooler in session mode) to be woken for all tasks`
           : `Set sessionConnection to the address of PostgreSQL itself (or of a pooler in session mode), or a bell, to be woken at once`),
     });
     return { ...options, wake: options.bell ? options.wake : 'poll', pollIntervalMs };
@@ -228,7 +228,7 @@ function refuseInteropThroughPooler(
   if (!interop || !worker || mainReach === 'direct' || session !== undefined) return;
   throw new TarefaError(
     'OPTIONS_INVALID',
-    `interop: '${interop}' locks tasks in a session, which a pooler takes away: set sessionConnection to the address of PostgreSQL itself`,
+    `interop: '${interop}' locks tasks in a session, which a pooler does not keep: set sessionConnection to the address of PostgreSQL itself`,
   );
 }
 

@@ -78,7 +78,7 @@ async function closeUnlessMade({ events, group, modules }: QueueOpening): Promis
   try {
     if (await cannotBeMade(modules)) await group.leave();
   } catch (error) {
-    const message = `the application could not be made, and the queue could not be closed: ${failureMessage(error)}`;
+    const message = `the application could not be created, and the queue could not be closed: ${failureMessage(error)}`;
     events.emit('warning', { message });
   }
 }
@@ -103,7 +103,7 @@ async function openResolved(
   const core = await assembleCore(options, events, of);
   const { warnings, made } = core.prepared;
   for (const message of warnings) events.emit('warning', { message });
-  if (made.length > 0) events.emit('notice', { message: `made ${made.join(', ')}` });
+  if (made.length > 0) events.emit('notice', { message: `created ${made.join(', ')}` });
   return core;
 }
 
@@ -119,8 +119,8 @@ function refuseLazyModule(name: string, modules: ModulesContainer): void {
   if (!own || own.distance > 0) return;
   throw new TarefaError(
     'OPTIONS_INVALID',
-    `the queue '${name}' is in a module that LazyModuleLoader loads, of which Nest calls no lifecycle hook: its worker would ` +
-      `never start, and its connections never be closed. Import its QueueModule.forRoot() in the root module`,
+    `the queue '${name}' is in a module loaded by LazyModuleLoader, whose lifecycle hooks Nest does not call: its worker would ` +
+      `never start, and its connections would never be closed. Import its QueueModule.forRoot() in the root module`,
   );
 }
 
@@ -130,8 +130,8 @@ function refuseSameName(name: string, modules: ModulesContainer): void {
   if (same.length < 2) return;
   throw new TarefaError(
     'OPTIONS_INVALID',
-    `the application imports ${same.length} queues named '${name}': give each QueueModule.forRoot() a name of its ` +
-      `own, or call it once. Its QueueClient can be injected everywhere.`,
+    `the application imports ${same.length} queues named '${name}': give each QueueModule.forRoot() its own ` +
+      `name, or call it once. Its QueueClient can be injected everywhere.`,
   );
 }
 

@@ -92,8 +92,8 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
 
   #warnOfDeaf(event: string, name: string): void {
     const message =
-      `@OnQueueEvent('${event}') on ${name} hears nothing: its class is request-scoped or transient, or depends on what is, so ` +
-      `there is no instance to call. Move the method to a provider of the default scope`;
+      `@OnQueueEvent('${event}') on ${name} is never called: its class is request-scoped or transient, or depends on one that is, so ` +
+      `there is no instance to call. Move the method to a provider with the default scope`;
     this.#parts.core.events.emit('warning', { message });
   }
 
@@ -216,12 +216,12 @@ export class QueueRuntime implements OnApplicationBootstrap, OnModuleDestroy {
     const deadOnly = this.#parts.assembly.registry.deadOnlyRoutes();
     const routes = deadOnly.filter((route) => !mayBeWebhook(route));
     if (routes.length === 0) return;
-    const text = `${routes.map(describeRoute).join(', ')} has a dead handler but no live one in this process`;
+    const text = `${routes.map(describeRoute).join(', ')} has a dead handler but no live handler in this process`;
     const { events, options } = this.#parts.core;
     if (options.unknownTasks === 'fail') {
       return events.emit('warning', { message: `${text}: its live tasks will fail as not registered` });
     }
-    events.emit('notice', { message: `${text}: its live tasks are left to the workers that have one` });
+    events.emit('notice', { message: `${text}: its live tasks are left to workers that have one` });
   }
 
   /** A guard that the application relies on must not be left out unnoticed. */

@@ -32,7 +32,7 @@ export async function openServer(
   });
   if (!isLoopback(host)) {
     events.emit('warning', {
-      message: `the server of the client-server mode listens on ${host}, and its wire has neither authentication nor encryption: let only workers reach its ports`,
+      message: `the server of the client-server mode listens on ${host}, and its protocol has neither authentication nor encryption: allow only workers to reach its ports`,
     });
   }
   const look = new DueLook(reports, events, checkIntervalMs, () => server.wake());
@@ -66,8 +66,8 @@ function remedyFor(
   { host, notifyPort, lockPort }: Pick<CoordinationServerParts, 'host' | 'notifyPort' | 'lockPort'>,
 ): string {
   return (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-    ? `Is another one running here? Free the ports ${notifyPort} and ${lockPort}, or set server.notifyPort and server.lockPort`
-    : `Give it an address of this computer as server.host (${host}), and ports that its user may have`;
+    ? `Is another server already running here? Free the ports ${notifyPort} and ${lockPort}, or set server.notifyPort and server.lockPort`
+    : `Set server.host (${host}) to an address of this computer, and use ports that its user may bind`;
 }
 
 /** A worker whose session is missing may be connecting again, and still runs its tasks. */
@@ -107,11 +107,11 @@ class OwnWorkers {
     if (refusal !== undefined && before === undefined) {
       events.emit('warning', {
         message:
-          `the server gives workers of nsj-queue-lib no locks: ${refusal}, which locks nothing here, so that both kinds would run the same ` +
-          `tasks. Give it interop: 'nsj' and CLIENT_SERVER_MODE=TRUE, or stop the one kind or the other. A process that only serves has worker: false`,
+          `the server grants no locks to workers of nsj-queue-lib: ${refusal}. A worker that takes no locks here would run the same tasks as they do: ` +
+          `give it interop: 'nsj' and CLIENT_SERVER_MODE=TRUE, or stop one kind of worker. A process that only serves has worker: false`,
       });
     } else if (refusal === undefined && before !== undefined) {
-      events.emit('notice', { message: 'the server gives workers of nsj-queue-lib locks again' });
+      events.emit('notice', { message: 'the server grants locks to workers of nsj-queue-lib again' });
     }
     return refusal === undefined;
   }
@@ -130,7 +130,7 @@ class OwnWorkers {
       );
       return living && `process ${living.pid} on ${living.host} has a worker of the queue (${living.id})`;
     } catch (error) {
-      return `whether the queue has other workers cannot be seen (${errorText(error)})`;
+      return `it is unknown whether the queue has other workers (${errorText(error)})`;
     }
   }
 }
@@ -169,12 +169,12 @@ class DueLook {
   async #look(): Promise<void> {
     try {
       if ((await this.#reports.waitingRoutes()).length > 0) this.#due();
-      if (this.#isFailing) this.#events.emit('notice', { message: 'the server looks for due tasks again' });
+      if (this.#isFailing) this.#events.emit('notice', { message: 'the server can look for due tasks again' });
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing && !this.#isStopped) {
         this.#events.emit('warning', {
-          message: `the server cannot look for due tasks, and tries again every ${this.#everyMs} ms: ${errorText(error)}`,
+          message: `the server cannot look for due tasks and is retrying every ${this.#everyMs} ms: ${errorText(error)}`,
         });
       }
       this.#isFailing = true;

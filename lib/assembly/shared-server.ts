@@ -29,17 +29,17 @@ export function shareServer(
 ): SharedQueue {
   const place = `the server of the client-server mode at ${server.host}:${server.notifyPort}`;
   const locks = new ServerLocks(server, (outage) => {
-    if (outage === undefined) events.emit('notice', { message: `${place} hears this worker again` });
+    if (outage === undefined) events.emit('notice', { message: `${place} is reachable again` });
     else
       events.emit('warning', {
-        message: `${place} is out of reach, so this worker claims nothing: ${outage}`,
+        message: `${place} is unreachable, so this worker claims nothing: ${outage}`,
       });
   });
   const stuck = (): void => {
     events.emit('warning', {
       message:
-        `nothing scheduled has started for ${tellAfterMs / 1_000} s: somebody holds lock 3 of ${place}, for the notify job of nsj-queue-lib ` +
-        'or for task 3. The server of nsj-queue-lib keeps for ever what a killed process had locked there: restart it then',
+        `no scheduled task has started for ${tellAfterMs / 1_000} s: lock 3 of ${place} is held, for the notify job of nsj-queue-lib ` +
+        'or for task 3. The server of nsj-queue-lib never releases the locks of a killed process: if that is the cause, restart it',
     });
   };
   return { database: behind(locks, database, { place, stuck }), close: () => locks.close() };
@@ -66,7 +66,7 @@ function behind(
     if (done) return done.result;
     throw new TarefaError(
       'QUEUE_BUSY',
-      `nothing was changed: the notify job of nsj-queue-lib may be about to start scheduled tasks, or ${place} is out of reach. Try again in a moment`,
+      `nothing was changed: the notify job of nsj-queue-lib may be about to start scheduled tasks, or ${place} is unreachable. Try again in a moment`,
     );
   };
   return replaced<QueueDatabase>(database, {

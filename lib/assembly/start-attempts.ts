@@ -51,7 +51,7 @@ export class StartAttempts {
         if (!(explained instanceof Unreachable) || leftMs <= 0) throw explained;
         const pauseMs = Math.min(backoff.next(), leftMs);
         this.#events.emit('warning', {
-          message: `${explained.said}; attempt ${attempt}, the next one in ${seconds(pauseMs)}, given up in ${seconds(leftMs)}`,
+          message: `${explained.said}; attempt ${attempt}, next attempt in ${seconds(pauseMs)}, giving up in ${seconds(leftMs)}`,
         });
         await pause(pauseMs, undefined, this.#signal && { signal: this.#signal }).catch(() => {
           throw explained;

@@ -43,8 +43,8 @@ export class StartChecks {
     if (this.#isRunning() && shutdownSignals.every((signal) => process.listenerCount(signal) === 0)) {
       this.#events.emit('warning', {
         message:
-          `nobody in this process listens to SIGTERM or SIGINT: when it is told to end, the tasks that run are cut off and ` +
-          `tried again later. Call app.enableShutdownHooks() in main.ts, so that the worker finishes them first`,
+          `nothing in this process handles SIGTERM or SIGINT, so running tasks will be cut off when it is stopped and ` +
+          `retried later. Call app.enableShutdownHooks() in main.ts, so that the worker finishes them first`,
       });
     }
     if (this.#hasCheckedClasses) return;
@@ -53,8 +53,8 @@ export class StartChecks {
     if (classes.length > 0) {
       this.#events.emit('warning', {
         message:
-          `no module of this application provides ${classes.join(', ')}, whose decorated methods are never called: add ` +
-          `what is missing to the providers of a module, or do not import it here`,
+          `no module of this application provides ${classes.join(', ')}, so their decorated methods are never called: add ` +
+          `the missing classes to the providers of a module, or do not import them here`,
       });
     }
   }

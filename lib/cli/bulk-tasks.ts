@@ -18,14 +18,12 @@ export interface BulkWords {
   readonly field?: string;
   /** `retried`: also its name in JSON. */
   readonly done: string;
-  /** `start again`: what they do then. */
-  readonly outcome: string;
 }
 
 /** What commands take that do something to many tasks. */
 export function bulkOptions(meant: string): Readonly<Record<string, CommandOption>> {
   return {
-    all: { type: 'boolean', description: `every ${meant} task that the filters choose` },
+    all: { type: 'boolean', description: `every ${meant} task that matches the filters` },
     ...filterOptions,
     'dry-run': { type: 'boolean', description: 'with --all: counts, and changes nothing' },
     ...yesOption,
@@ -37,7 +35,7 @@ export function meansAll({ options, positionals }: CommandCall): boolean {
   if (!flagOption(options, 'all')) {
     const withAll = new Set([...Object.keys(filterOptions), ...Object.keys(statusOption), 'dry-run']);
     const stray = Object.keys(options).find((name) => withAll.has(name));
-    if (stray !== undefined) throw new UsageError(`--${stray} goes with --all`);
+    if (stray !== undefined) throw new UsageError(`--${stray} requires --all`);
     return false;
   }
   if (positionals.length > 0) throw new UsageError('give ids or --all, not both');
@@ -45,7 +43,7 @@ export function meansAll({ options, positionals }: CommandCall): boolean {
 }
 
 /**
- * Counts the tasks that the filters choose, asks, and does it in blocks that Ctrl-C can end.
+ * Counts the tasks that match the filters, asks, and does it in blocks that Ctrl-C can end.
  *
  * @returns 3 when not all of them were done
  */
@@ -87,13 +85,14 @@ export async function doAll(call: CommandCall, kind: BulkKind, words: BulkWords)
   }
   const isWhole = done >= plan.total;
   tell(done, isWhole);
-  output.line(`${readableCount(done)} of ${count} tasks ${words.outcome}`);
+  output.line(`${readableCount(done)} of ${count} tasks ${words.done}`);
   if (isWhole) return 0;
   for (const { id, message } of bulk.refused.slice(0, mostShown)) {
-    output.error(`task ${id} is refused by the database: ${message}`);
+    output.error(`the database refused task ${id}: ${message}`);
   }
-  if (signal.aborted) output.note('it was ended before all were');
-  else if (done + bulk.refused.length < plan.total) output.note('the others were changed meanwhile');
+  if (signal.aborted) output.note('interrupted before it was finished');
+  else if (done + bulk.refused.length < plan.total)
+    output.note('the other tasks were changed in the meantime');
   return 3;
 }
 
@@ -111,5 +110,5 @@ function showPlan({ output }: CommandCall, { counts, total }: BulkPlan, { meant 
     ]),
   );
   const tasks = `${meant} ${total === 1 ? 'task' : 'tasks'}`;
-  output.line(total === 0 ? `no ${meant} task is like that` : `${readableCount(total)} ${tasks}`);
+  output.line(total === 0 ? `no ${meant} task matches` : `${readableCount(total)} ${tasks}`);
 }

@@ -19,7 +19,7 @@ export const commonOptions: Readonly<Record<string, CommandOption>> = {
   queue: {
     type: 'string',
     value: '<channel>',
-    description: "the queue's notification channel, where it is not the table's name. Default: QUEUE_NAME",
+    description: "the queue's notification channel, if it is not the table's name. Default: QUEUE_NAME",
   },
   subscriptions: {
     type: 'string',
@@ -30,26 +30,26 @@ export const commonOptions: Readonly<Record<string, CommandOption>> = {
     type: 'string',
     value: '<seconds>',
     description:
-      'how long a server may take that cannot be reached or is starting. Default: 0, and 60 for `worker` and `server`',
+      'how long to wait for a server that is unreachable or starting. Default: 0, and 60 for `worker` and `server`',
   },
-  utc: { type: 'boolean', description: 'shows times in UTC, instead of the time zone of this computer' },
-  json: { type: 'boolean', description: 'says the result as JSON' },
+  utc: { type: 'boolean', description: 'shows times in UTC instead of the time zone of this computer' },
+  json: { type: 'boolean', description: 'prints the result as JSON' },
   help: { type: 'boolean', short: 'h', description: 'shows this help' },
 };
 
-/** For commands that change tasks which wait. */
+/** For commands that change waiting tasks. */
 export const interopOption: Readonly<Record<string, CommandOption>> = {
   interop: {
     type: 'boolean',
     description:
-      'workers of nsj-queue-lib serve the table too: a scheduled task is changed in turn with their notify job',
+      'workers of nsj-queue-lib also serve the table: changes of scheduled tasks take turns with their notify job',
   },
 };
 
 /**
  * Which queue is meant: options, then variables.
  *
- * @throws {UsageError} when the database or the queue is not said
+ * @throws {UsageError} when no database or no queue is given
  */
 export function readQueueOptions(values: OptionValues, env: Environment): QueueOptions {
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
@@ -60,11 +60,11 @@ export function readQueueOptions(values: OptionValues, env: Environment): QueueO
   const subscriptionTable = text(values['subscriptions']);
   if (connection === undefined && !connectionNames().some((name) => variable(name) !== undefined)) {
     throw new UsageError(
-      `which database? Give --url, or set DATABASE_URL, or ${connectionVariableNames.join(', ')}`,
+      `no database given: pass --url, or set DATABASE_URL, or ${connectionVariableNames.join(', ')}`,
     );
   }
   if ((table ?? queue ?? variable('QUEUE_TABLE') ?? variable('QUEUE_NAME')) === undefined) {
-    throw new UsageError('which queue? Give --table or --queue, or set QUEUE_TABLE or QUEUE_NAME');
+    throw new UsageError('no queue given: pass --table or --queue, or set QUEUE_TABLE or QUEUE_NAME');
   }
   return {
     // The command line looks; it makes tables only by the commands that say so.

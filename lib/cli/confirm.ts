@@ -4,7 +4,7 @@ import { flagOption } from './option-values.js';
 
 /** The option that answers in advance. */
 export const yesOption: Readonly<Record<string, CommandOption>> = {
-  yes: { type: 'boolean', short: 'y', description: 'does it without asking' },
+  yes: { type: 'boolean', short: 'y', description: 'does not ask for confirmation' },
 };
 
 /**
@@ -17,7 +17,7 @@ export async function confirm(call: CommandCall, question: string): Promise<bool
   if (flagOption(options, 'yes')) return true;
   const isTerminal = (input as { isTTY?: boolean }).isTTY === true && output.isTerminal && !output.asJson;
   if (!isTerminal) {
-    throw new UsageError(`${question} Nobody can be asked here: give --yes, or look first with --dry-run`);
+    throw new UsageError(`${question} Confirmation requires a terminal: give --yes, or check first with --dry-run`);
   }
   output.prompt(`${question} [y/N] `);
   const lines = createInterface({ input });

@@ -5,29 +5,33 @@ import { flagOption, listOption, textOption, timeOption } from './option-values.
 
 /** What `tasks` and commands with `--all` choose by, but the status. */
 export const filterOptions: Readonly<Record<string, CommandOption>> = {
-  topic: { type: 'string', value: '<topic>', description: 'of that topic' },
-  subscription: { type: 'string', value: '<id>', description: 'deliveries of that subscription' },
-  'external-key': { type: 'string', value: '<key>', description: 'with that external key' },
-  tenant: { type: 'string', value: '<id>', description: 'of that tenant' },
-  group: { type: 'string', value: '<group>', description: 'of that group' },
-  publication: { type: 'string', value: '<id>', description: 'deliveries of that publication' },
+  topic: { type: 'string', value: '<topic>', description: 'only this topic' },
+  subscription: { type: 'string', value: '<id>', description: 'only deliveries of this subscription' },
+  'external-key': { type: 'string', value: '<key>', description: 'only this external key' },
+  tenant: { type: 'string', value: '<id>', description: 'only this tenant' },
+  group: { type: 'string', value: '<group>', description: 'only this group' },
+  publication: { type: 'string', value: '<id>', description: 'only deliveries of this publication' },
   since: {
     type: 'string',
     value: '<time>',
-    description: 'due at that time or later: 2026-01-31, 2026-01-31T12:00:00Z, or so long ago: 30m, 24h, 7d',
+    description: 'due at this time or later: 2026-01-31, 2026-01-31T12:00:00Z, or an age: 30m, 24h, 7d',
   },
-  until: { type: 'string', value: '<time>', description: 'due before that time' },
-  dead: { type: 'boolean', description: 'dead tasks only' },
+  until: { type: 'string', value: '<time>', description: 'due before this time' },
+  dead: { type: 'boolean', description: 'only dead tasks' },
   buried: {
     type: 'boolean',
     description:
-      'tasks only that gave up, as they stand now: they ran out of attempts or were buried, and were not retried since',
+      'only tasks that gave up, as they stand now: they ran out of attempts or were buried, and have not been retried since',
   },
   untreated: {
     type: 'boolean',
-    description: 'those of them only that no dead handler has dealt with, or none yet',
+    description: 'only tasks that gave up and that no dead handler has dealt with, or not yet',
   },
-  message: { type: 'string', value: '<text>', description: 'whose message holds that text, in any case' },
+  message: {
+    type: 'string',
+    value: '<text>',
+    description: 'only tasks whose message contains this text, case-insensitively',
+  },
 };
 
 /** The status as well. */

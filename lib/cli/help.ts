@@ -7,19 +7,19 @@ const lineWidth = 96;
 export function generalHelp(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length)) + 2;
   return [
-    'Looks at and steers a queue of nestjs-tarefa.',
+    'Inspects and manages a queue of nestjs-tarefa.',
     '',
     'Usage: tarefa <command> [options]',
     '',
     'Commands',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`),
     '',
-    'Options of every command',
+    'Options of all commands',
     ...optionLines(commonOptions),
     '',
     '`tarefa <command> --help` shows the options of a command, `tarefa --version` the version.',
-    'Exit codes: 0 done; 1 wrong usage or bad input, nothing was done; 2 the database cannot be reached, or',
-    'the action was refused; 3 a check says no, or not everything could be done.',
+    'Exit codes: 0 done; 1 wrong usage or bad input, nothing was done; 2 the database is unreachable, or',
+    'the action was refused; 3 a check failed, or not everything could be done.',
     '',
   ].join('\n');
 }
@@ -32,7 +32,7 @@ export function commandHelp(command: Command): string {
     usageLine(command),
     ...(Object.keys(options).length > 0 ? ['', 'Options', ...optionLines(options)] : []),
     '',
-    'Options of every command',
+    'Options of all commands',
     ...optionLines(commonOptions),
     ...(examples.length > 0 ? ['', 'Examples', ...examples.map((example) => `  ${example}`)] : []),
     '',

@@ -38,7 +38,7 @@ export function numberOption(
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * A time: `2026-01-31`, `2026-01-31T12:00:00Z`, or so long ago: `30m`, `24h`, `7d`.
+ * A time: `2026-01-31`, `2026-01-31T12:00:00Z`, or an age: `30m`, `24h`, `7d`.
  *
  * @throws {UsageError}
  */
@@ -51,6 +51,6 @@ export function timeOption(options: OptionValues, name: string): Date | undefine
     : parseInstant(text, { zone: 'optional' });
   if (date) return date;
   throw new UsageError(
-    `--${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z, or so long ago as in 30m, 24h or 7d, not ${JSON.stringify(text)}`,
+    `--${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z, or an age such as 30m, 24h or 7d, not ${JSON.stringify(text)}`,
   );
 }

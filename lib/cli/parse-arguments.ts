@@ -59,14 +59,14 @@ function tokensOf(args: readonly string[], options: Options): readonly Token[] {
 
 function readFlag(name: string, value: string | undefined): boolean {
   if (value === undefined) return true;
-  throw new UsageError(`${name} takes no value, and was given ${JSON.stringify(value)}`);
+  throw new UsageError(`${name} takes no value, but was given ${JSON.stringify(value)}`);
 }
 
 function readValue(name: string, value: string | undefined, inline: boolean): string {
   if (value === undefined) throw new UsageError(`${name} needs a value`);
   // Most likely the value was forgotten. A number may be negative.
   if (!inline && /^-[^\d]/.test(value)) {
-    throw new UsageError(`${name} needs a value; if ${JSON.stringify(value)} is it, write ${name}=${value}`);
+    throw new UsageError(`${name} needs a value; if the value is ${JSON.stringify(value)}, write ${name}=${value}`);
   }
   return value;
 }
@@ -85,5 +85,5 @@ function unknownOption(rawName: string, options: Options): UsageError {
     near === undefined
       ? `the options are ${names.map((name) => `--${name}`).join(', ')}`
       : `did you mean --${near}?`;
-  return new UsageError(`there is no option ${rawName}: ${hint}`);
+  return new UsageError(`unknown option ${rawName}: ${hint}`);
 }

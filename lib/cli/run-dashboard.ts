@@ -30,7 +30,8 @@ export async function runDashboard({
   signal,
   queueOptions,
 }: CommandCall): Promise<ExitCode> {
-  if (positionals[0] !== undefined) throw new UsageError(`what is ${JSON.stringify(positionals[0])}?`);
+  if (positionals[0] !== undefined)
+    throw new UsageError(`unexpected argument ${JSON.stringify(positionals[0])}`);
   const port = numberOption(given, 'port', { least: 0, most: 65_535 }) ?? 0;
   // The module looks at the variables of the process, which need not be those of the call.
   const options = { ...readEnvironment(env).options, ...queueOptions() };
@@ -52,7 +53,7 @@ export async function runDashboard({
     await app.listen(port, host);
     const url = `${await app.getUrl()}${path}?key=${key}`;
     output.jsonLine({ url });
-    output.text(`The dashboard, for this computer only; Ctrl-C ends it:\n\n  ${url}\n`);
+    output.text(`The dashboard, for this computer only; Ctrl-C stops it:\n\n  ${url}\n`);
     await untilAborted(signal);
   } finally {
     await app.close();
@@ -75,7 +76,7 @@ async function makeAdapter(): Promise<AbstractHttpAdapter> {
     if (!isMissing(error)) throw error;
     throw new TarefaError(
       'OPTIONS_INVALID',
-      'the dashboard needs @nestjs/platform-express or @nestjs/platform-fastify, and neither is installed: npm install @nestjs/platform-express',
+      'the dashboard requires @nestjs/platform-express or @nestjs/platform-fastify, and neither is installed: run `npm install @nestjs/platform-express`',
       { cause: error },
     );
   }

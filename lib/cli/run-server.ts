@@ -17,10 +17,11 @@ import { untilAborted } from './until-aborted.js';
 @Module({})
 class ServerOnlyModule {}
 
-/** What `tarefa server` does: serves until it is told to stop. */
+/** What `tarefa server` does: serves until it is stopped. */
 export async function runServer(call: CommandCall): Promise<ExitCode> {
   const { options: given, positionals, output, env, signal } = call;
-  if (positionals[0] !== undefined) throw new UsageError(`what is ${JSON.stringify(positionals[0])}?`);
+  if (positionals[0] !== undefined)
+    throw new UsageError(`unexpected argument ${JSON.stringify(positionals[0])}`);
   const options = {
     // The module looks at the variables of the process, which need not be those of the call.
     ...readEnvironment(env).options,

@@ -20,13 +20,14 @@ import { readSecretKeys } from './webhook-secret.js';
 @Module({})
 class WebhookWorkerModule {}
 
-/** What `tarefa worker` does: the queue of an application without handlers, until it is told to stop. */
+/** What `tarefa worker` does: the queue of an application without handlers, until it is stopped. */
 export async function runWorker(call: CommandCall): Promise<ExitCode> {
   const { options: given, positionals, output, env, signal } = call;
-  if (positionals[0] !== undefined) throw new UsageError(`what is ${JSON.stringify(positionals[0])}?`);
+  if (positionals[0] !== undefined)
+    throw new UsageError(`unexpected argument ${JSON.stringify(positionals[0])}`);
   if (!flagOption(given, 'webhooks')) {
     throw new UsageError(
-      'which work? --webhooks delivers webhooks; tasks with code run in your application, which imports QueueModule',
+      'no work given: pass --webhooks to deliver webhooks; tasks with code run in your application, which imports QueueModule',
     );
   }
   const options = readWorkerOptions(call.queueOptions(), given, env);

@@ -68,7 +68,7 @@ async function runCommand(
     const debug = context.env['LOG_DEBUG']?.toUpperCase() === 'TRUE';
     output.error(`tarefa ${command.name}: ${textOfError(error, debug)}`);
     if (error instanceof UsageError) {
-      output.error(`${usageLine(command)}\n\`tarefa ${command.name} --help\` says more.`);
+      output.error(`${usageLine(command)}\n\`tarefa ${command.name} --help\` shows the options.`);
     }
     code = exitOfError(error);
   }
@@ -150,7 +150,7 @@ function asksForHelp(args: readonly string[]): boolean {
 
 /** The help is our own text: nothing in it is hidden, as it is in what errors say. */
 function refuseToGuess(output: Output, args: readonly string[]): number {
-  if (args.length > 0) output.error('tarefa: no command is given');
+  if (args.length > 0) output.error('tarefa: no command given');
   output.text(generalHelp(commands));
   return 1;
 }
@@ -165,5 +165,5 @@ function unknownCommand(name: string): string {
     name,
     commands.map((command) => command.name),
   );
-  return `there is no command ${JSON.stringify(name)}${near === undefined ? '' : `: did you mean ${near}?`}`;
+  return `unknown command ${JSON.stringify(name)}${near === undefined ? '' : `: did you mean ${near}?`}`;
 }

@@ -17,7 +17,7 @@ interface TaskResult {
  * @throws {UsageError}, {TarefaError} `INPUT_INVALID`: before anything is done
  */
 export function readIds({ positionals }: CommandCall): readonly string[] {
-  if (positionals.length === 0) throw new UsageError('which task? Give the id of any of its attempts');
+  if (positionals.length === 0) throw new UsageError('no task given: pass the id of any of its attempts');
   return [...new Set(positionals.map(readId))];
 }
 

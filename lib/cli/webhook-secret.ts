@@ -16,7 +16,7 @@ export function readSecretKeys(env: Environment): readonly string[] | undefined 
 }
 
 /**
- * Makes a signing secret for a webhook and stores it as the application would, which has these keys.
+ * Creates a signing secret for a webhook and stores it as the application would, which has these keys.
  *
  * @returns the secret, or the public half of a pair
  * @throws {TarefaError} `SUBSCRIPTION_NOT_FOUND`; `WEBHOOK_SECRET_INVALID` when stored secrets are encrypted and the keys do not fit;
@@ -34,7 +34,7 @@ export async function createWebhookSecret(
   if (!known) {
     throw new TarefaError(
       'INPUT_INVALID',
-      'this queue has no table for secrets yet: the first process that delivers webhooks makes it, such as `tarefa worker --webhooks`',
+      'this queue has no table for secrets yet: the first process that delivers webhooks creates it, such as `tarefa worker --webhooks`',
     );
   }
   const endpoint = await store.find(id);
@@ -42,7 +42,7 @@ export async function createWebhookSecret(
   if (endpoint.url === null) {
     throw new TarefaError(
       'INPUT_INVALID',
-      `subscription ${JSON.stringify(id)} has no URL, so nothing of it is signed`,
+      `subscription ${JSON.stringify(id)} has no URL, so its deliveries are not signed`,
     );
   }
   const box = new SecretBox(keys);

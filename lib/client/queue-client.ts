@@ -237,7 +237,7 @@ const usualPacketBytes = 2 ** 24;
 function refuseSeveral(): never {
   throw new TarefaError(
     'INPUT_INVALID',
-    'so many tasks take several statements: give the transaction that makes them one as { tx }; nothing was inserted',
+    'so many tasks need several statements: give a transaction as { tx }, so that all or none are inserted; nothing was inserted',
   );
 }
 

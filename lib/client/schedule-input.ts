@@ -85,7 +85,7 @@ export function readScheduleFields<Other extends string>(
   const names = [...ruleNames, ...others];
   return readFields('a schedule', given, names, (field) => {
     if (taskFields.has(field))
-      return `a schedule has no field '${field}': its task has it, as in task: { ${field} }`;
+      return `a schedule has no field '${field}': it belongs to its task, as in task: { ${field} }`;
     const near = nearest(field, names);
     return `a schedule has no field '${field.slice(0, 100)}'${near === undefined ? '' : `: did you mean '${near}'?`}`;
   });
@@ -102,10 +102,10 @@ export function readScheduleId(given: unknown): string {
 export function readRule(given: GivenSchedule): ScheduleRule {
   const [cron, every] = [given.cron ?? null, given.every ?? null];
   if ((cron === null) === (every === null)) {
-    throw new TarefaError('INPUT_INVALID', 'a schedule has either cron or every; nothing was done');
+    throw new TarefaError('INPUT_INVALID', 'a schedule must have either cron or every; nothing was done');
   }
   if (every !== null && (given.timezone ?? null) !== null) {
-    throw invalid('timezone', given.timezone, 'is for cron: every counts the time that passes');
+    throw invalid('timezone', given.timezone, 'only applies to cron: every counts elapsed time');
   }
   const [startsAt, endsAt] = [readTime('startsAt', given.startsAt), readTime('endsAt', given.endsAt)];
   if (startsAt !== null && endsAt !== null && endsAt < startsAt) {
@@ -132,7 +132,7 @@ export function readRecurringTask(given: unknown, maxPayloadBytes: number): NewT
   const task = readFields('the task of a schedule', given, ['runAt', 'delayMs', 'unique']);
   for (const [name, value] of Object.entries(task)) {
     if (value !== undefined && value !== null) {
-      throw invalid(`task.${name}`, value, 'must be left out: the schedule decides about it');
+      throw invalid(`task.${name}`, value, 'must be left out: the schedule sets it');
     }
   }
   return encodeTask(given as TaskInput, false, maxPayloadBytes);
@@ -150,14 +150,14 @@ function readCron(cron: unknown): string {
 
 function readZone(zone: unknown): string {
   if (typeof zone === 'string' && isZone(zone)) return zone;
-  throw invalid('timezone', zone, 'must be a name of the IANA database, such as Europe/Lisbon');
+  throw invalid('timezone', zone, 'must be a time zone of the IANA database, such as Europe/Lisbon');
 }
 
 function readTime(name: string, given: unknown): string | null {
   if (given === undefined || given === null) return null;
   const time = typeof given === 'string' ? parseInstant(given, { zone: 'required' }) : readInstant(given);
   if (time) return time.toISOString();
-  throw invalid(name, given, 'must be a Date or ISO 8601 text with its time zone');
+  throw invalid(name, given, 'must be a Date or ISO 8601 text with a time zone');
 }
 
 function readMs(name: string, given: unknown, least: number, most: number): number {

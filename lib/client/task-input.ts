@@ -158,7 +158,7 @@ export function readTaskFields<Other extends string = never>(
   others: readonly Other[] = [],
 ): GivenTask & Readonly<Partial<Record<Other, unknown>>> {
   const names: readonly (TaskField | Other)[] = others.length === 0 ? fieldNames : [...fieldNames, ...others];
-  if (typeof input === 'string') throw invalid('a task', input, 'must be an object, as { topic, payload }');
+  if (typeof input === 'string') throw invalid('a task', input, 'must be an object such as { topic, payload }');
   return readFields(
     'a task',
     input,
@@ -170,12 +170,12 @@ export function readTaskFields<Other extends string = never>(
 /** Words of BullMQ for what is not said at an insert. */
 const saidElsewhere: ReadonlyMap<string, string> = new Map(
   [
-    { words: ['repeat', 'cron', 'every'], text: '@Recurring and QueueAdmin.schedules say when tasks recur' },
+    { words: ['repeat', 'cron', 'every'], text: 'use @Recurring or QueueAdmin.schedules for recurring tasks' },
     {
       words: ['removeOnComplete', 'removeOnFail'],
-      text: 'purgeMaxAgeDays of the queue says how long ended tasks are kept',
+      text: 'purgeMaxAgeDays of the queue sets how long finished tasks are kept',
     },
-    { words: ['opts'], text: 'what it holds stands beside the topic' },
+    { words: ['opts'], text: 'give its fields next to the topic' },
   ].flatMap(({ words, text }) => words.map((word) => [word, text] as const)),
 );
 
@@ -185,7 +185,7 @@ export function hintOf(field: string, names: readonly string[]): string {
   const near = nearest(name, names);
   if (near !== undefined) return `: did you mean '${near}'?`;
   if (nearest(name, ['retryDelayMs']) !== undefined)
-    return `: its handler has it, as in @TaskHandler('topic', { retryDelayMs })`;
+    return `: set it on the handler, as in @TaskHandler('topic', { retryDelayMs })`;
   const elsewhere = saidElsewhere.get(name);
   return elsewhere === undefined ? '' : `: ${elsewhere}`;
 }
@@ -204,7 +204,7 @@ export function encodePayload(payload: unknown, maxBytes: number): string | null
     );
   }
   if (text.includes('\0')) {
-    throw invalid('payload', 'text with a NUL character', 'cannot be stored: PostgreSQL text holds no NUL');
+    throw invalid('payload', 'text with a NUL character', 'cannot be stored: PostgreSQL text cannot contain it');
   }
   return text;
 }
@@ -222,7 +222,7 @@ export function readTenant(tenant: unknown): string | null {
     (typeof tenant === 'string' && wholeNumber.test(tenant));
   const value = isWhole ? BigInt(tenant) : undefined;
   if (value !== undefined && value <= largestTenant && value >= -largestTenant - 1n) return value.toString();
-  throw invalid('tenant', tenant, 'must be a whole number of at most 63 bits; give text beyond 2^53');
+  throw invalid('tenant', tenant, 'must be a whole number of at most 63 bits; beyond 2^53 give it as text');
 }
 
 export function readText(field: string, value: unknown, longest: number): string | null {
@@ -235,7 +235,7 @@ export function readText(field: string, value: unknown, longest: number): string
       `${field} has more than ${longest} characters; nothing was inserted`,
     );
   }
-  if (value.includes('\0')) throw invalid(field, value, 'must not hold a NUL character');
+  if (value.includes('\0')) throw invalid(field, value, 'must not contain a NUL character');
   // As UTF-8 keeps it, so that every driver stores the same text and hashes match what is stored.
   return value.toWellFormed();
 }
@@ -261,7 +261,7 @@ function readRunAt(runAt: unknown): string {
   throw invalid(
     'runAt',
     runAt,
-    'must be a Date or ISO 8601 text with its time zone, of a day that exists, in the years 1 to 9999',
+    'must be a Date or ISO 8601 text with a time zone, on a day that exists, in the years 1 to 9999',
   );
 }
 
@@ -283,16 +283,16 @@ function readMetadata(metadata: unknown): JsonObject {
   }
   // As `JSON.rawJSON` writes them: below they would be rounded.
   if (membersWithLargeNumbers(text)) {
-    throw metadataProblem('holds a number that is too long for JSON in JavaScript: write it as text');
+    throw metadataProblem('contains a number that is too long for JSON in JavaScript: write it as text');
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > largestMetadata) {
     throw metadataProblem(
-      `has ${bytes} bytes, and may have ${largestMetadata}: put the rest into the payload`,
+      `has ${bytes} bytes, more than ${largestMetadata}: put the rest into the payload`,
     );
   }
   if (isDeeper(text, deepestMetadata))
-    throw metadataProblem(`is nested in more than ${deepestMetadata} levels`);
+    throw metadataProblem(`is nested more than ${deepestMetadata} levels deep`);
   return JSON.parse(text) as JsonObject;
 }
 
@@ -327,7 +327,7 @@ function isDeeper(json: string, levels: number): boolean {
 
 function toText(value: unknown): string {
   if (typeof value === 'function' || typeof value === 'symbol') {
-    throw notSerialisable(`is a ${typeof value}, which has no text`);
+    throw notSerialisable(`is a ${typeof value}, which cannot be written as text`);
   }
   return String(value).toWellFormed();
 }

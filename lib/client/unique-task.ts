@@ -63,7 +63,7 @@ export function readUnique(given: unknown): UniqueKey {
     throw invalid(
       'onConflict',
       onConflict,
-      "replaces only a task that has not started: give while: 'pending'",
+      "can only replace a task that has not started: give while: 'pending'",
     );
   }
   if (window !== undefined) {
@@ -77,7 +77,7 @@ export function readUnique(given: unknown): UniqueKey {
   if (Array.from(stored).length > longest) {
     throw new TarefaError(
       'INPUT_INVALID',
-      `unique.key is too long: with its prefix, and its window, it may have ${longest} characters; nothing was inserted`,
+      `unique.key is too long: with its prefix and window, it may have at most ${longest} characters; nothing was inserted`,
     );
   }
   return { key, stored: stored.toWellFormed(), onConflict: onConflict as UniqueKey['onConflict'] };
@@ -93,7 +93,7 @@ export function checkAmongMany(unique: UniqueKey | null): void {
   throw invalid(
     'onConflict',
     unique.onConflict,
-    "must be 'return' among many tasks: where a key is taken the others are inserted, and the other's id is answered",
+    "must be 'return' when many tasks are inserted: where a key is taken, the id of the task that has it is returned, and the others are inserted",
   );
 }
 

@@ -55,7 +55,7 @@ export class KeptConnection {
     this.#carrier = carrier;
     this.#received = received;
     this.#changed = changed;
-    this.#failure = new Error(`there is no connection to ${carrier.name}`);
+    this.#failure = new Error(`not connected to ${carrier.name}`);
   }
 
   /** Rejects where the text is lost. */

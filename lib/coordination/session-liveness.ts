@@ -95,7 +95,7 @@ export class SessionLiveness implements Liveness {
     if (!found?.missing.includes(this.#workerId)) return found;
     // Such as after a failover that has cut no connection. Whoever sees no lock of its own sees none of the others.
     session.leave(
-      new Error('the lock of this worker is not held where its tasks are: the server was replaced'),
+      new Error("this worker's lock is not held on the server that has its tasks: the server was replaced"),
     );
     return undefined;
   }
@@ -117,9 +117,9 @@ export class SessionLiveness implements Liveness {
     if (!found?.missing.includes(this.#workerId)) return;
     throw new TarefaError(
       'OPTIONS_INVALID',
-      'the session of this worker and the connection that claims lead to different databases: the lock that it holds through the one ' +
-        'is not to be seen through the other. Give sessionConnection and connection the same server and database; while servers swap ' +
-        'roles, start again when they have',
+      'the session of this worker and the connection that claims lead to different databases: the lock that it holds through one ' +
+        'is not visible through the other. Give sessionConnection and connection the same server and database; if servers are swapping ' +
+        'roles, start again when they have finished',
     );
   }
 

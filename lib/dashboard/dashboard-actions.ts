@@ -131,7 +131,7 @@ export class DashboardActions {
       if (!showsPayloads) {
         throw new TarefaError(
           'ACTION_FORBIDDEN',
-          'this dashboard shows no payloads (dashboard.payloads is false), so it edits none',
+          'this dashboard does not show payloads (dashboard.payloads is false), so they cannot be edited',
         );
       }
       const whole = await tasks.restored(textOf('id', id), textOf('payload', payload));
@@ -150,7 +150,7 @@ export class DashboardActions {
     const target = ({ topic }: Body): string => nameOf('topic', topic) ?? '';
     return this.#do('insert', request, target, async ({ publication = false, ...given }) => {
       if (typeof publication !== 'boolean') throw invalid('publication must be true or false');
-      refuseOthers(given, insertable, 'a task from here');
+      refuseOthers(given, insertable, 'a new task');
       const { client } = this.#parts;
       if (given['payload'] !== undefined && given['payload'] !== null) textOf('payload', given['payload']);
       const id = publication
@@ -196,7 +196,7 @@ export class DashboardActions {
       if (subscriptions.isDeclared(own)) {
         throw new TarefaError(
           'SUBSCRIPTION_DECLARED',
-          `a handler of this application declares the subscription ${shownValue(own)}, and would make it again at the next start: deactivate it instead, or remove the handler first`,
+          `a handler of this application declares the subscription ${shownValue(own)} and would create it again at the next start: deactivate it instead, or remove the handler first`,
         );
       }
       await admin.subscriptions.remove(own);
@@ -206,7 +206,7 @@ export class DashboardActions {
 
   editSubscription(request: ActionRequest): Promise<SubscriptionJson> {
     return this.#do('edit-subscription', request, idOf, async ({ id, ...changes }) => {
-      refuseOthers(changes, editable, 'what changes of a subscription');
+      refuseOthers(changes, editable, 'a change of a subscription');
       const { admin, subscriptions, webhooks } = this.#parts;
       const own = textOf('id', id);
       const before = await subscriptions.find(own);
@@ -277,7 +277,7 @@ export class DashboardActions {
     if (this.#parts.allowed.includes(action)) return;
     throw new TarefaError(
       'ACTION_FORBIDDEN',
-      `this dashboard may not '${action}': the option dashboard.actions does not name it`,
+      `this dashboard does not allow '${action}': the option dashboard.actions does not include it`,
     );
   }
 }
@@ -316,23 +316,21 @@ function cancelOf(reason: unknown, { actor }: ActionRequest): BulkCancelOptions 
 
 /** Which tasks are meant; in which state goes without saying. */
 function scopeOf(scope: Body): BulkFilter {
-  refuseOthers(scope, scopes, 'which tasks are meant');
+  refuseOthers(scope, scopes, 'the selection of tasks');
   const { filter, ids } = scope;
-  if ((filter === undefined) === (ids === undefined)) throw invalid('name either a filter or ids');
+  if ((filter === undefined) === (ids === undefined)) throw invalid('pass either a filter or ids');
   if (ids !== undefined) return { ids: ids as readonly string[] };
   const { latest: _latest, payload, ...rest } = readFilter(bodyOf(filter));
   // What is redacted could be found out by counting.
   if (payload === undefined) return rest;
-  throw invalid(
-    'many tasks cannot be chosen by their payloads: search them, and name the ids of those you mean',
-  );
+  throw invalid('tasks cannot be selected in bulk by their payloads: search for them and pass their ids');
 }
 
 /** A field that is mistyped must not be passed over. */
 function refuseOthers(body: Body, names: readonly string[], what: string): void {
   const other = Object.keys(body).find((name) => !names.includes(name));
   if (other === undefined) return;
-  throw invalid(`${what} has no field '${other.slice(0, 100)}'; there are ${names.join(', ')}`);
+  throw invalid(`${what} has no field '${other.slice(0, 100)}'; its fields are ${names.join(', ')}`);
 }
 
 function invalid(message: string): TarefaError {

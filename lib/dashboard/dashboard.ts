@@ -161,7 +161,7 @@ export class Dashboard {
     if (this.#parts.options.payloads) return;
     throw new TarefaError(
       'ACTION_FORBIDDEN',
-      'this dashboard shows no payloads: dashboard.payloads is false',
+      'this dashboard does not show payloads: dashboard.payloads is false',
     );
   }
 }

@@ -27,7 +27,7 @@ export class KeyGuard implements CanActivate {
     const cookies = (headerOf(request, 'cookie') ?? '').split(';').map((cookie) => cookie.trim());
     const own = cookies.find((cookie) => cookie.startsWith(`${this.#cookie}=`));
     if (own !== undefined && this.#fits(own.slice(this.#cookie.length + 1))) return true;
-    throw new DashboardForbidden('open the address that the command has printed: it has a key in it');
+    throw new DashboardForbidden('open the address that the command printed: it contains a key');
   }
 
   #fits(key: string): boolean {

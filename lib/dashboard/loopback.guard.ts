@@ -16,9 +16,10 @@ export class LoopbackGuard implements CanActivate {
     const passedOnBy = forwardingHeader(request);
     const name = hostOf(request).replace(/:\d+$/, '').toLowerCase();
     if (addresses.has(remoteAddressOf(request)) && names.has(name) && passedOnBy === undefined) return true;
-    const why = passedOnBy === undefined ? '' : ` The header ${passedOnBy} says that a proxy passed this on.`;
+    const why =
+      passedOnBy === undefined ? '' : ` The header ${passedOnBy} shows that a proxy forwarded this request.`;
     throw new DashboardForbidden(
-      `this dashboard has no guards, so only the machine that it runs on may see it: give it some (dashboard.guards).${why}`,
+      `this dashboard has no guards, so it can be opened only on the machine where it runs: set dashboard.guards.${why}`,
     );
   }
 }

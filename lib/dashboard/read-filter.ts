@@ -35,7 +35,8 @@ export function readFilter(query: Query, others: readonly string[] = []): TaskFi
   for (const [name, value] of Object.entries(query)) {
     if (others.includes(name)) continue;
     const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
-    if (!read) throw invalid(`there is no parameter '${name}'; there are ${Object.keys(readers).join(', ')}`);
+    if (!read)
+      throw invalid(`unknown parameter '${name}'; the parameters are ${Object.keys(readers).join(', ')}`);
     const text = textOf(name, value);
     if (text !== '' || name === 'topic') filter = { ...filter, ...read(text) };
   }
@@ -49,8 +50,8 @@ export function readParameter(query: Query, name: string): string | undefined {
 }
 
 function textOf(name: string, value: unknown): string {
-  if (typeof value !== 'string') throw invalid(`${name} must be one text`);
-  if (value.includes('\0')) throw invalid(`${name} must not hold a NUL character: no text of the table does`);
+  if (typeof value !== 'string') throw invalid(`${name} must be a single text`);
+  if (value.includes('\0')) throw invalid(`${name} must not contain a NUL character: no stored text does`);
   return value;
 }
 
@@ -58,7 +59,7 @@ function timeOf(name: string, value: string): Date {
   const time = parseInstant(value, { zone: 'optional' });
   if (time) return time;
   throw invalid(
-    `${name} must be a time such as 2026-11-22T10:00:00Z, of a day that exists in the years 1 to 9999, not ${shownValue(value)}`,
+    `${name} must be a time such as 2026-11-22T10:00:00Z, on a day that exists in the years 1 to 9999, not ${shownValue(value)}`,
   );
 }
 

@@ -37,10 +37,10 @@ export function refusalOf(error: unknown, values: Values = {}): { status: number
       body: { code: error.code, message: String(message), values },
     };
   if (code === '57014') {
-    const text = 'the database took too long: ask for less, such as a shorter time';
+    const text = 'the database took too long: ask for less, such as a shorter period';
     return { status: 503, body: { code: 'TOOK_TOO_LONG', message: text, values } };
   }
   const reason = typeof code === 'string' ? ` (${code})` : '';
-  const text = `the database did not answer as it should${reason}`;
+  const text = `the database query failed${reason}`;
   return { status: 503, body: { code: 'DATABASE_FAILED', message: text, values: { ...values, reason } } };
 }

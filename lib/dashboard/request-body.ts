@@ -46,7 +46,7 @@ export async function readBody(request: DashboardRequest): Promise<unknown> {
   if (request.rawBody !== undefined) return parse(request.rawBody.toString());
   if (typeof body === 'object' && body !== null) return body;
   throw invalid(
-    'the application has read the body of this request and kept nothing of it: its body parser must leave requests of the dashboard alone',
+    'the application read the body of this request but did not keep it: its body parser must skip requests to the dashboard',
   );
 }
 
@@ -67,7 +67,7 @@ function readText(stream: IncomingMessage): Promise<string> {
     });
     stream.once('end', () => resolve(Buffer.concat(chunks).toString()));
     stream.once('error', reject);
-    stream.once('close', () => reject(invalid('the request ended before its body did')));
+    stream.once('close', () => reject(invalid('the request ended before its body was complete')));
   });
 }
 

@@ -23,9 +23,7 @@ export function restoreRedacted(edited: string, stored: string | null, redaction
   const places = [edited, shown, stored ?? ''].map(readHolder);
   const [wanted, asShown, kept] = places;
   if (!wanted || !kept) {
-    throw unclear(
-      `it says ${redacted}, and only of objects and lists of JSON can be told what that stands for`,
-    );
+    throw unclear(`it contains ${redacted}, which can be restored only in JSON objects and arrays`);
   }
   const changes: TextChange[] = [];
   const work: Place[] = [{ edited: wanted, shown: asShown, stored: kept }];
@@ -37,7 +35,9 @@ export function restoreRedacted(edited: string, stored: string | null, redaction
       const text = textOf(edited, value);
       if (!text?.includes(redacted)) continue;
       if (!before || !own || textOf(shown, before) !== text) {
-        throw unclear(`${JSON.stringify(key.slice(0, 100))} says ${redacted}, and no such value was there`);
+        throw unclear(
+          `${JSON.stringify(key.slice(0, 100))} contains ${redacted}, but no such value was there`,
+        );
       }
       changes.push({ start: value.start, end: value.end, text: (stored ?? '').slice(own.start, own.end) });
     }
@@ -59,6 +59,6 @@ function membersOf(part: JsonPart | undefined): ReadonlyMap<string, JsonPart> {
 function unclear(problem: string): TarefaError {
   return new TarefaError(
     'INPUT_INVALID',
-    `the payload cannot be edited so: ${problem}. Write the values themselves; nothing was done`,
+    `the payload cannot be edited this way: ${problem}. Write the actual values; nothing was changed`,
   );
 }

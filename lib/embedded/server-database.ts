@@ -27,7 +27,7 @@ export async function isServing(url: string): Promise<boolean> {
     if (code !== wrongPassword) return false;
     throw new TarefaError(
       'EMBEDDED_START_FAILED',
-      'The embedded PostgreSQL does not accept the password kept beside its data.',
+      'The embedded PostgreSQL does not accept the password stored with its data.',
       { cause: error },
     );
   }

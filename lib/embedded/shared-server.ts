@@ -56,7 +56,7 @@ async function findServing(
   );
   if (state === 'gone') return undefined;
   if (state === undefined) throw doesNotServe(running, directory.logFile);
-  log(`using the PostgreSQL that already runs on port ${running.port}`);
+  log(`using the PostgreSQL that is already running on port ${running.port}`);
   if (Object.keys(settings).length > 0) log('its settings stay as they are until it is stopped');
   return running;
 }

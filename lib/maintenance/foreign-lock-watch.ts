@@ -33,8 +33,8 @@ export class ForeignLockWatch {
     const sessions = hiddenSessions === 1 ? '1 session' : `${hiddenSessions} sessions`;
     this.#events.emit('warning', {
       message:
-        `interop: ${sessions} of other roles do not show what they do, so workers of nsj-queue-lib in client-server mode, ` +
-        `which must not run beside this one, would go unnoticed. Grant pg_read_all_stats to this role to have them noticed`,
+        `interop: what ${sessions} of other roles are doing is hidden, so workers of nsj-queue-lib in client-server mode, ` +
+        `which must not run beside this one, would go unnoticed. Grant pg_read_all_stats to this role so that they are noticed`,
     });
   }
 
@@ -46,7 +46,7 @@ export class ForeignLockWatch {
     if (performance.now() - this.#saidAt >= againMs) {
       this.#saidAt = performance.now();
       this.#events.emit('warning', {
-        message: `${found(evidence)}. What they run is not recovered here while they are seen, but their retry job runs again what this worker runs. Give this worker their server (CLIENT_SERVER_MODE=TRUE), or stop one of the two kinds`,
+        message: `${found(evidence)}. Their abandoned tasks are not recovered here while they are running, but their retry job runs this worker's tasks again. Point this worker at their server (CLIENT_SERVER_MODE=TRUE), or stop one kind of worker`,
       });
     }
     return false;
@@ -54,5 +54,5 @@ export class ForeignLockWatch {
 }
 
 function found(evidence: string): string {
-  return `interop: workers of nsj-queue-lib work in client-server mode (${evidence}); their locks are not in the database, so both kinds would run the same tasks`;
+  return `interop: workers of nsj-queue-lib are running in client-server mode (${evidence}); their locks are not in the database, so both kinds would run the same tasks`;
 }

@@ -23,7 +23,7 @@ export class NotifyWatch {
     this.#saidAt = this.#now();
     this.#events.emit('warning', {
       message:
-        `PostgreSQL's queue of notifications is ${Math.round(usage * 100)}% full: some session listens and keeps a transaction ` +
+        `PostgreSQL's queue of notifications is ${Math.round(usage * 100)}% full: a listening session keeps a transaction ` +
         `open. Once it is full, commits that notify fail (54000). End that session: pg_stat_activity shows it, with an old xact_start`,
     });
   }

@@ -274,7 +274,7 @@ export class Recovery {
   #tellRefused({ id }: Failure, error: unknown): void {
     if (!this.#told.has(id)) {
       const text = `attempt ${id} of a lost worker cannot be failed: ${failureMessage(error)}`;
-      this.#parts.events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
+      this.#parts.events.emit('warning', { message: `${text}. It stays as it is and will be retried` });
     }
     if (this.#told.size >= mostTold) this.#told.clear();
     this.#told.add(id);

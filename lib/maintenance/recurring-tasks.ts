@@ -160,7 +160,7 @@ export class RecurringTasks {
     if (tasks.length > 0) void bell.ring('tasks', ringFor(tasks, sentAt));
     if (missed > 0) {
       events.emit('notice', {
-        message: `the schedule '${id}' made no task at ${missed} of its times, which were missed`,
+        message: `the schedule '${id}' created no task at ${missed} of its times, which were missed`,
       });
     }
   }
@@ -173,7 +173,7 @@ export class RecurringTasks {
   #tellRefused(id: string, error: unknown): void {
     if (this.#told.has(id)) return;
     this.#told.add(id);
-    const message = `the task of the schedule '${id}' cannot be inserted, and is tried again: ${failureMessage(error)}`;
+    const message = `the task of the schedule '${id}' cannot be inserted and will be retried: ${failureMessage(error)}`;
     this.#parts.events.emit('warning', { message });
   }
 

@@ -78,7 +78,7 @@ function lineOf(topic: Topic, { count, declared }: Discarded): LogLine {
 function adviceOn(topic: Topic, declared: readonly string[]): string {
   if (typeof topic !== 'string') return '';
   if (declared.length === 0) {
-    return `. Declare one, as @Subscriber('…', { topic: '${topic}' }), or correct the topic`;
+    return `. Declare one, as in @Subscriber('…', { topic: '${topic}' }), or correct the topic`;
   }
   const ids = declared.map((id) => `'${id}'`).join(', ');
   return `. ${ids} is declared for it, but its row is inactive, or for another tenant or group (\`npx tarefa subscriptions\`)`;

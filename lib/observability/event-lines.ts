@@ -34,7 +34,7 @@ export const eventLines: Lines = {
       : line(
           'warn',
           'worker',
-          `worker ${workerId} stopped with ${unfinished} tasks unfinished: another worker recovers them`,
+          `worker ${workerId} stopped with ${unfinished} tasks unfinished: another worker will recover them`,
           { workerId, unfinished },
         ),
   'worker.error': ({ workerId, error }) => {
@@ -42,17 +42,17 @@ export const eventLines: Lines = {
     return line(
       'error',
       'worker',
-      `worker ${workerId} cannot go on, and tries again: ${message}`,
+      `worker ${workerId} hit a database error and is retrying: ${message}`,
       { workerId, error: message },
       errorStack(error),
     );
   },
-  'worker.recovered': ({ workerId }) => line('log', 'worker', `worker ${workerId} goes on`, { workerId }),
+  'worker.recovered': ({ workerId }) => line('log', 'worker', `worker ${workerId} recovered`, { workerId }),
   'worker.stalled': ({ workerId, reason, forMs }) =>
     line(
       'error',
       'worker',
-      `worker ${workerId} has stood still for ${Math.round(forMs / 1_000)} s and takes no tasks: ${reason}`,
+      `worker ${workerId} has been stalled for ${Math.round(forMs / 1_000)} s and takes no tasks: ${reason}`,
       { workerId, reason, stalledMs: forMs },
     ),
   'loop.blocked': ({ workerId, blockedMs, tasks }) => {
@@ -61,8 +61,8 @@ export const eventLines: Lines = {
     return line(
       'warn',
       'worker',
-      `the event loop stood still for ${blockedMs} ms while ${named}${more} ran: a handler that computes ` +
-        `or waits synchronously keeps everything else waiting. Await in between, or isolate it: ${eventLoopLink()}`,
+      `the event loop was blocked for ${blockedMs} ms while ${named}${more} ran: a handler that computes ` +
+        `or waits synchronously blocks everything else. Await in between, or isolate it: ${eventLoopLink()}`,
       { workerId, blockedMs, tasks: tasks.length },
     );
   },
@@ -82,7 +82,7 @@ export const eventLines: Lines = {
     line(
       'debug',
       'tasks',
-      `${describe(task)} waits for ${Math.max(0, dueInMs / 1_000).toFixed(1)} s more: ${message}`,
+      `${describe(task)} waits another ${Math.max(0, dueInMs / 1_000).toFixed(1)} s: ${message}`,
       { ...fieldsOf(task), reason: message, dueInMs: Math.max(0, Math.round(dueInMs)) },
     ),
   'task.cancelled': ({ task, by, message }) =>
@@ -103,17 +103,17 @@ export const eventLines: Lines = {
       deadTaskId: deadId,
     }),
   'task.recovered': ({ task, workerId }) =>
-    line('warn', 'tasks', `${describe(task)} is tried again: worker ${workerId} was lost`, {
+    line('warn', 'tasks', `${describe(task)} is being retried: worker ${workerId} was lost`, {
       ...fieldsOf(task),
       lostWorkerId: workerId,
     }),
   'task.released': ({ task, reason }) =>
-    line('warn', 'tasks', `${describe(task)} was given back: ${reason}`, { ...fieldsOf(task), reason }),
+    line('warn', 'tasks', `${describe(task)} was returned to the queue: ${reason}`, { ...fieldsOf(task), reason }),
   'task.lost': ({ task }) =>
     line(
       'warn',
       'tasks',
-      `the outcome of ${describe(task)} was refused: it belongs to another worker by now`,
+      `the outcome of ${describe(task)} was refused: it now belongs to another worker`,
       fieldsOf(task),
     ),
   'tasks.unserved': ({ topic, subscriptionId, waitingMs }) => {
@@ -122,7 +122,7 @@ export const eventLines: Lines = {
     return line(
       'warn',
       'tasks',
-      `${name} has waited for ${Math.round(waitingMs / 1_000)} s, and no running worker serves it: start the worker that ` +
+      `${name} has been waiting for ${Math.round(waitingMs / 1_000)} s, but no running worker serves it: start the worker that ` +
         `has its @${decorator}, or correct the name`,
       { topic, subscriptionId, waitingMs },
     );
@@ -130,7 +130,7 @@ export const eventLines: Lines = {
   'table.inconsistent': ({ kind, ids, mended, refused }) => {
     const what = inconsistencyText({ kind, count: ids.length, ids: ids.slice(0, mostNamed) });
     const then = mended
-      ? 'The next attempt is inserted now. Look for a trigger or a program that takes rows away'
+      ? 'The next attempt is inserted now. Look for a trigger or a program that deletes rows'
       : `${refused === undefined ? '' : `It cannot be inserted: ${refused}. `}See \`tarefa check --help\``;
     return line('error', 'tasks', `${what}. ${then}`, { kind, ids: ids.join(','), mended, error: refused });
   },
@@ -152,13 +152,13 @@ export const eventLines: Lines = {
     }),
   'tenant.failed': ({ tenant, message }) => line('warn', 'tenants', message, { tenant }),
   'tenant.restored': ({ tenant }) =>
-    line('log', 'tenants', `the database of tenant ${tenant} can be used again`, { tenant }),
+    line('log', 'tenants', `the database of tenant ${tenant} is available again`, { tenant }),
   'connection.lost': ({ connection, error }) => {
     const message = errorText(error);
     return line(
       'error',
       'connection',
-      `the ${connection} connection was lost (${message}); connecting again`,
+      `the ${connection} connection was lost (${message}); reconnecting`,
       { connection, error: message },
     );
   },
@@ -169,7 +169,7 @@ export const eventLines: Lines = {
     return line(
       'error',
       'routines',
-      `the ${routine} routine failed, it runs again at its next turn: ${message}`,
+      `the ${routine} routine failed and will run again at its next turn: ${message}`,
       { routine, error: message },
       errorStack(error),
     );

@@ -126,7 +126,7 @@ export function resolveBell(
 ): ResolvedBell | undefined {
   if (given === undefined) return undefined;
   if (!Object.hasOwn(resolvers, given.kind) || typeof given.options !== 'object' || given.options === null) {
-    check.mistake('bell must be made by tcp(), redis() or nats(), with an object of options');
+    check.mistake('bell must be created by tcp(), redis() or nats(), with an object of options');
     return undefined;
   }
   return Object.freeze(resolvers[given.kind](withoutUnset(given.options), { queue, env, check }));
@@ -182,7 +182,7 @@ const resolvers: {
     if (all.length === 0 || !all.every((one) => typeof one === 'string' && one !== ''))
       check.mistake('bell.servers must be an address, such as nats://127.0.0.1:4222, or a list of them');
     if (!/^[^\s*>.]+(\.[^\s*>.]+)*$/.test(String(subject)))
-      check.mistake('bell.subject must be words with dots between them, without blanks, * and >');
+      check.mistake('bell.subject must be words separated by dots, without spaces, * and >');
     return { kind: 'nats', subject: String(subject), client };
   },
 };

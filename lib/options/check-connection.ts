@@ -61,7 +61,7 @@ function isForeign(given: object): boolean {
 function instead(given: unknown): string {
   if (given === '') return ': it is empty';
   if (typeof given === 'function' || (typeof given === 'object' && given !== null)) {
-    return ', not an ORM, a query builder or a single connection: give the address that it connects to, or its pool';
+    return ', not an ORM, a query builder or a single connection: give the URL it connects to, or its pool';
   }
   const scheme = typeof given === 'string' ? /^[a-z][\w+.-]*:\/\//i.exec(given)?.[0] : undefined;
   return scheme === undefined ? '' : `, not one that begins with ${scheme}`;

@@ -9,13 +9,13 @@ export function checkSchemas(
   check: OptionCheck,
 ): Readonly<Record<string, StandardSchema>> {
   if (given !== undefined && (typeof given !== 'object' || Array.isArray(given))) {
-    check.mistake('schemas must be an object: a schema by topic');
+    check.mistake('schemas must be an object of schemas by topic');
     return {};
   }
   const schemas = withoutUnset(given ?? {}) as Readonly<Record<string, StandardSchema>>;
   for (const [topic, schema] of Object.entries(schemas)) {
     if (!isStandardSchema(schema)) {
-      check.mistake(`schemas: that of ${JSON.stringify(topic)} does not implement Standard Schema`);
+      check.mistake(`schemas: the schema of ${JSON.stringify(topic)} does not implement Standard Schema`);
     }
   }
   return Object.freeze({ ...schemas });

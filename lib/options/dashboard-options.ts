@@ -138,9 +138,9 @@ export function resolveDashboard(
   }
   if (resolved.guards.length === 0 && !development.has(nodeEnv)) {
     check.mistake(
-      `dashboard.guards is empty, and NODE_ENV is ${nodeEnv === undefined ? 'not set' : `'${nodeEnv}'`}: a dashboard shows payloads ` +
-        `and may change tasks, so it is not served without a guard. Give it one (guards: [StaffGuard]), or set ` +
-        `NODE_ENV=development on a machine of your own`,
+      `dashboard.guards is empty and NODE_ENV is ${nodeEnv === undefined ? 'not set' : `'${nodeEnv}'`}: a dashboard shows payloads ` +
+        `and may change tasks, so it is not served without a guard. Set guards: [StaffGuard], or set ` +
+        `NODE_ENV=development on your own machine`,
     );
   }
   check.throwIfAny('the options of the dashboard');

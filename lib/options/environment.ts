@@ -75,8 +75,8 @@ export function isClientServerMode(env: Environment): boolean {
 export function environmentWarnings(env: Environment, interop: 'nsj' | undefined): readonly string[] {
   if (!isClientServerMode(env) || interop) return [];
   return [
-    "CLIENT_SERVER_MODE is TRUE, but this worker keeps its locks in the database and not in the server of that mode: without interop: 'nsj' " +
-      'let no workers of nsj-queue-lib in that mode serve the same table, or tasks run several times',
+    "CLIENT_SERVER_MODE is TRUE, but without interop: 'nsj' this worker keeps its locks in the database, not in the server of that mode: " +
+      'do not let workers of nsj-queue-lib in that mode serve the same table, or tasks will run several times',
   ];
 }
 
@@ -151,12 +151,12 @@ function readConnection(
   }
   if (values.size === 0) return undefined;
   if (missing.length > 0) {
-    mistaken(`the connection is not complete: ${missing.join(', ')} must be set as well`);
+    mistaken(`the connection is incomplete: ${missing.join(', ')} must also be set`);
     return undefined;
   }
   // Not shown: what was meant for another variable may hold a password.
   if (/:\/\/|@/.test(values.get('host') ?? '')) {
-    mistaken('DB_HOST (or DATABASE_HOST) must be the name or address of a computer, not a URL');
+    mistaken('DB_HOST (or DATABASE_HOST) must be a host name or address, not a URL');
     return undefined;
   }
   const port = Number(values.get('port'));

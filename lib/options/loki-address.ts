@@ -74,7 +74,7 @@ function readBasicAuth(given: unknown, check: OptionCheck): Credentials | undefi
   if (typeof username === 'string' && typeof password === 'string' && !username.includes(':')) {
     return { username, password };
   }
-  check.mistake('loki.basicAuth must be { username, password }: texts, the first one without a colon');
+  check.mistake('loki.basicAuth must be { username, password }: both strings, the user name without a colon');
   return undefined;
 }
 
@@ -95,6 +95,6 @@ function readHeaders(
   } catch {
     // Node's message would show the value.
   }
-  check.mistake('loki.headers (or loki.tenant) hold a name or a value that HTTP does not allow');
+  check.mistake('loki.headers (or loki.tenant) contain a name or a value that HTTP does not allow');
   return {};
 }

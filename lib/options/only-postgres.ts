@@ -16,17 +16,17 @@ export function refuseOnlyPostgres(
     check.mistake('sessionConnection is for PostgreSQL behind a pooler: leave it out on MySQL and MariaDB');
   }
   if (layout !== undefined && layout !== 'plain') {
-    check.mistake('layout: only tables in PostgreSQL are divided into partitions: leave it out');
+    check.mistake('layout: only PostgreSQL tables can be partitioned: leave it out');
   }
   if (interop === undefined || interop === false) return;
   if (isSingleStore(connection)) {
     check.mistake(
-      'interop: workers of nsj-queue-lib may not run beside this library on SingleStore: leave it out',
+      'interop: workers of nsj-queue-lib cannot run alongside this library on SingleStore: leave it out',
     );
   } else if (!isClientServerMode(env)) {
     check.mistake(
-      'interop: the locks that nsj-queue-lib takes in the database are those of PostgreSQL: leave it out on MySQL and MariaDB, or set ' +
-        'CLIENT_SERVER_MODE=TRUE where its workers lock in their server',
+      'interop: nsj-queue-lib can take its locks in the database only on PostgreSQL: leave it out on MySQL and MariaDB, or set ' +
+        'CLIENT_SERVER_MODE=TRUE if its workers take locks in their server',
     );
   }
 }

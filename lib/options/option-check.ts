@@ -25,8 +25,8 @@ export class OptionCheck {
       if (all.includes(name)) continue;
       const near = nearest(name, all);
       const hint =
-        near === undefined ? `docs/reference/options.md lists them` : `did you mean '${of}${near}'?`;
-      this.mistake(`there is no option '${of}${name.slice(0, 100)}': ${hint}`);
+        near === undefined ? `see docs/reference/options.md` : `did you mean '${of}${near}'?`;
+      this.mistake(`unknown option '${of}${name.slice(0, 100)}': ${hint}`);
     }
   }
 

@@ -107,16 +107,16 @@ function environmentLabel(env: string): Readonly<Record<string, string>> {
 
 function checkLabels(labels: unknown, check: OptionCheck): Readonly<Record<string, string>> {
   if (typeof labels !== 'object' || labels === null || Array.isArray(labels)) {
-    check.mistake('loki.labels must be an object: texts by name');
+    check.mistake('loki.labels must be an object of strings by name');
     return {};
   }
   const entries = Object.entries(labels as Readonly<Record<string, unknown>>);
   if (entries.length > mostLabels) {
-    check.mistake(`loki.labels must be at most ${mostLabels}, not ${entries.length}`);
+    check.mistake(`loki.labels can have at most ${mostLabels} labels, not ${entries.length}`);
   }
   for (const [name, value] of entries) {
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(name) || name.startsWith('__')) {
-      check.mistake(`loki.labels: ${JSON.stringify(name)} is not the name of a label`);
+      check.mistake(`loki.labels: ${JSON.stringify(name)} is not a valid label name`);
     } else if (ownLabels.includes(name)) {
       check.mistake(`loki.labels: ${name} is set by the library`);
     } else if (typeof value !== 'string' || value === '' || value.length > longestLabel) {

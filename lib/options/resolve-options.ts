@@ -89,9 +89,9 @@ export interface ResolvedOptions extends WorkerOptions {
 
 /** `process.env.DATABASE_URL ?? 'embedded'` must not turn a missing variable into a database that nobody keeps. */
 const embeddedInProduction =
-  "connection is 'embedded', and NODE_ENV is 'production': a PostgreSQL in a folder of this process is for development, and " +
-  'its tasks are on no server that is backed up or shared. Give the address of a server (is DATABASE_URL missing?); where ' +
-  'if you want one of your own anyway, start it by startEmbeddedPostgres() and give its url';
+  "connection is 'embedded' and NODE_ENV is 'production': the embedded PostgreSQL is for development, and its tasks are on no " +
+  'server that is backed up or shared. Give the URL of a server (is DATABASE_URL missing?); if you want an embedded one ' +
+  'anyway, start it with startEmbeddedPostgres() and give its url';
 
 const everyFiveMinutes = [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55];
 
@@ -176,7 +176,7 @@ export function resolveOptions(
 
   if ('dashboard' in given) {
     check.mistake(
-      'dashboard stands beside useFactory, not in what it answers: its paths and guards are needed before',
+      'pass `dashboard` to forRootAsync() itself, not from useFactory: its routes and guards must be known first',
     );
   }
   check.known(
@@ -204,7 +204,7 @@ export function resolveOptions(
   if (options.subscriptionTable !== false) {
     check.name('subscriptionTable', options.subscriptionTable, subscriptionTableNameProblem);
     if (table !== undefined && options.subscriptionTable === table) {
-      check.mistake(`subscriptionTable and table are both ${JSON.stringify(table)}: they are two tables`);
+      check.mistake(`subscriptionTable and table are both ${JSON.stringify(table)}: they must be different tables`);
     }
   }
   if (options.embeddedDataDir !== undefined) {
@@ -305,10 +305,10 @@ export function resolveOptions(
     check.mistake(`pollIntervalMs is 0 with wake: 'poll': no task would ever be found`);
   }
   if (wake === 'poll' && resolved.bell) {
-    check.mistake(`bell wakes workers, and wake is 'poll': leave one of them out`);
+    check.mistake(`bell wakes workers, but wake is 'poll': leave one of them out`);
   }
   if (resolved.webhooks && options.subscriptionTable === false) {
-    check.mistake('webhooks need subscriptions, and subscriptionTable is false');
+    check.mistake('webhooks need subscriptions, but subscriptionTable is false');
   }
   if (resolved.tenantDatabases && isSingleStore(connection)) {
     check.mistake(

@@ -9,15 +9,15 @@ export type Wake = 'listen' | 'kill' | 'poll';
 const waysOf = { postgres: ['listen', 'poll'], mysql: ['kill', 'poll'] } as const;
 
 const onlyOf = {
-  kill: `wake: 'kill' is for MySQL and MariaDB: PostgreSQL wakes by 'listen' or 'poll'`,
-  listen: `wake: 'listen' is for PostgreSQL: MySQL and MariaDB wake by 'kill' or 'poll'`,
+  kill: `wake: 'kill' is for MySQL and MariaDB: use 'listen' or 'poll' on PostgreSQL`,
+  listen: `wake: 'listen' is for PostgreSQL: use 'kill' or 'poll' on MySQL and MariaDB`,
 } as const;
 
 /** By default they poll there anyway, as all do that hold a lease. */
-const noneWakes = "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll: leave it out";
+const noneWakes = "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore always poll: leave it out";
 
 const bellIsAnOption =
-  "wake has no 'bell': workers are woken through a bell where the option bell has one: leave wake out";
+  "wake cannot be 'bell': to wake workers through a bell, set the option bell and leave wake out";
 
 /** Reads the option, the mistakes of which `check` collects. */
 export function resolveWake(

@@ -96,7 +96,7 @@ export function resolveServer(
     ]),
   ) as Record<AmountName, number>;
   if (read.notifyPort === read.lockPort && read.lockPort !== 0) {
-    check.mistake(`server.notifyPort and server.lockPort are both ${read.lockPort}: they are two ports`);
+    check.mistake(`server.notifyPort and server.lockPort are both ${read.lockPort}: they must be different ports`);
   }
   return Object.freeze({ host: readHost(options, check), ...read });
 }
@@ -115,8 +115,8 @@ function readHost(
     check.mistake('server.host must be an address, such as 127.0.0.1');
   } else if (!isLoopback(host) && !isSaid) {
     check.mistake(
-      `server.host is ${JSON.stringify(host)}, which other computers may reach, and the wire has neither authentication nor encryption: ` +
-        'whoever reaches the ports can wake workers and take the locks of tasks. Set server.allowUnauthenticated: true where a firewall lets ' +
+      `server.host is ${JSON.stringify(host)}, which other computers can reach, and the protocol has neither authentication nor encryption: ` +
+        'anyone who reaches the ports can wake workers and take the locks of tasks. Set server.allowUnauthenticated: true if a firewall lets ' +
         'only workers in',
     );
   }

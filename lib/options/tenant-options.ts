@@ -219,7 +219,7 @@ function resolveService(
 function urlProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol)) return 'must be a URL that begins with https://';
-  if (url.username !== '' || url.password !== '') return 'must not hold a user or password';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or password';
   return undefined;
 }
 

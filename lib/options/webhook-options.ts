@@ -146,7 +146,7 @@ function texts(
 ): readonly string[] | undefined {
   if (value === undefined) return undefined;
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return Object.freeze([...value]);
-  check.mistake(`${option} must be a list of texts`);
+  check.mistake(`${option} must be a list of strings`);
   return undefined;
 }
 
@@ -155,7 +155,7 @@ function isKey(key: string, check: OptionCheck): boolean {
   const isGood = /^[A-Za-z0-9+/_-]{43}=?$/.test(key);
   if (!isGood)
     check.mistake(
-      'webhooks.secretKeys: a key is the base64 of 32 bytes, as `openssl rand -base64 32` prints it',
+      'webhooks.secretKeys: a key must be 32 bytes in base64, as `openssl rand -base64 32` prints it',
     );
   return isGood;
 }

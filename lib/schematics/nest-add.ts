@@ -49,10 +49,10 @@ export default function nestAdd(options: NestAddOptions): Rule {
     const source = readText(tree, modulePath);
     if (source === undefined)
       throw new Error(
-        `there is no root module ${modulePath}: name it by --module, relative to the sources (--source-root)`,
+        `root module ${modulePath} not found: name it with --module, relative to the sources (--source-root)`,
       );
     if (source.includes("'nestjs-tarefa'") || source.includes('"nestjs-tarefa"')) {
-      context.logger.info(`${modulePath} imports nestjs-tarefa already: nothing was changed`);
+      context.logger.info(`${modulePath} already imports nestjs-tarefa: nothing was changed`);
       return tree;
     }
     const manifest = JSON.parse(readText(tree, 'package.json') ?? '{}') as Manifest;
@@ -109,7 +109,7 @@ function addToModule(
   if (changed !== undefined) tree.overwrite(path, changed);
   else
     logger.warn(
-      `The imports of ${path} are not a plain list. Add to them, last: ${added.map(({ expression }) => expression).join(', ')}`,
+      `The imports of ${path} are not a plain list. Add at the end: ${added.map(({ expression }) => expression).join(', ')}`,
     );
 }
 
@@ -122,7 +122,7 @@ function addExample(
 ): void {
   for (const [name, content] of Object.entries(exampleFiles(style))) {
     const path = `${sourceRoot}/${exampleFolder}/${name}`;
-    if (tree.exists(path)) logger.warn(`${path} exists and was left as it is`);
+    if (tree.exists(path)) logger.warn(`${path} already exists and was left unchanged`);
     else tree.create(path, content);
   }
 }
@@ -146,7 +146,7 @@ function addJest(
   const root = `../${sourceRoot}`;
   if (present === undefined || present.includes(JSON.stringify(root))) return true;
   logger.warn(
-    `${jestConfigFile} exists and does not run the tests in ${sourceRoot}: copy it with "rootDir": "${root}", and run Jest with that copy`,
+    `${jestConfigFile} already exists and does not run the tests in ${sourceRoot}: copy it with "rootDir": "${root}", and run Jest with that copy`,
   );
   return false;
 }
@@ -157,7 +157,7 @@ function enableShutdownHooks(tree: SchematicTree, { logger }: SchematicContext, 
   const source = readText(tree, path) ?? '';
   const changed = addShutdownHooks(source);
   if (changed === undefined) {
-    logger.warn(`Call app.enableShutdownHooks() where the application is created: ${path} does it otherwise`);
+    logger.warn(`Call app.enableShutdownHooks() where the application is created, which was not found in ${path}`);
   } else if (changed !== source) tree.overwrite(path, changed);
 }
 

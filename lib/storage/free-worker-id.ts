@@ -27,6 +27,6 @@ export async function takeFreeId({ take, leave }: IdSource): Promise<WorkerId> {
   }
   throw new TarefaError(
     'SCHEMA_CONFLICT',
-    `no free id was found for this worker among ${mostIds}: the ids that the table of workers gives are taken, or attempts are held by them`,
+    `no free id was found for this worker in ${mostIds} tries: the ids from the table of workers are taken, or attempts are still held under them`,
   );
 }

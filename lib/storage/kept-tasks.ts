@@ -41,8 +41,8 @@ export class KeptTasks {
   takeReasons(): readonly string[] {
     const texts = [...this.#reasons].map(([reason, { id, tasks }]) =>
       tasks === 1
-        ? `A purge left 1 old task, ${id}, which the database does not let it delete: ${reason}`
-        : `A purge left ${tasks} old tasks, such as ${id}, which the database does not let it delete: ${reason}`,
+        ? `A purge left 1 old task, ${id}, which the database refused to delete: ${reason}`
+        : `A purge left ${tasks} old tasks, such as ${id}, which the database refused to delete: ${reason}`,
     );
     this.#reasons.clear();
     return texts;

@@ -196,8 +196,8 @@ export class ConnectionLine<C extends object> {
 /** What is said where no more connections can be opened. */
 export function sharedText(reason: string, others: number): string {
   return (
-    `a further connection to the database could not be opened (${reason}): tasks and inserts share the ${others} in use until ` +
-    `one can. Raise the server's limit or the role's, or lower poolSize`
+    `another connection to the database could not be opened (${reason}): until it can, tasks and inserts share the ${others} in use. ` +
+    `Raise the server's limit or the role's, or lower poolSize`
   );
 }
 

@@ -99,7 +99,7 @@ export function plainRoute(route: Route): Route {
   return route.slice(start, end);
 }
 
-/** The topic or subscription of a route; both are null for publications and for tasks without topic. */
+/** The topic or subscription of a route; both are null for publications and for tasks without a topic. */
 export function namesOfRoute(route: Route): {
   readonly topic: string | null;
   readonly subscriptionId: string | null;
@@ -118,5 +118,5 @@ export function describeRoute(route: Route): string {
   if (route === everyTopic) return 'every other topic';
   const { topic, subscriptionId } = namesOfRoute(route);
   if (subscriptionId !== null) return `subscription '${subscriptionId}'`;
-  return topic === null ? 'tasks without topic' : `topic '${topic}'`;
+  return topic === null ? 'tasks without a topic' : `topic '${topic}'`;
 }

@@ -65,7 +65,7 @@ export class RowsApart {
     this.#forget();
     const parts = [counted(this.#rows.size, 'attempt'), counted(this.#routes.size, 'route')].flat();
     if (this.#latest === undefined || parts.length === 0) return undefined;
-    return `the database refuses every change of what it would take (${parts.join(' and ')} left out): ${this.#latest}`;
+    return `the database refuses every change to the attempts it would claim (${parts.join(' and ')} skipped): ${this.#latest}`;
   }
 
   /** Attempts were claimed: what is apart stops nobody else. */
@@ -153,7 +153,7 @@ export class RowsApart {
     if (this.#set(this.#rows, id) > 1) return;
     this.#latest = failureMessage(error);
     this.#warn(
-      `Attempt ${id} cannot be changed: ${this.#latest}. It is left out and tried again at least once a minute; ` +
+      `Attempt ${id} cannot be changed: ${this.#latest}. It is skipped and retried at least once a minute; ` +
         `other tasks run`,
     );
   }
@@ -163,7 +163,7 @@ export class RowsApart {
     this.#latest = failureMessage(error);
     this.#warn(
       `More than ${mostRows} attempts cannot be changed, such as ${id}: ${this.#latest}. All of its route ` +
-        `(${describeRoute(plainRoute(route))}) are left out and tried again at least once a minute; others run`,
+        `(${describeRoute(plainRoute(route))}) are skipped and retried at least once a minute; others run`,
     );
   }
 

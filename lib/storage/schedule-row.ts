@@ -51,7 +51,7 @@ function readDefinition(row: Row): Pick<ScheduleRecord, 'id' | 'rule' | 'task' |
   } catch (cause) {
     throw new TarefaError(
       'INPUT_INVALID',
-      `the row of the schedule '${id}' is not as this library writes it: delete it, and add it by QueueAdmin.schedules`,
+      `the row of the schedule '${id}' was not written by this library: delete it, and add it with QueueAdmin.schedules`,
       { cause },
     );
   }

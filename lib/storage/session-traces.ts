@@ -43,5 +43,5 @@ export function traceOf(text: string, database: 'postgres' | 'mysql'): string | 
 
 /** What is told of a handler of which something is left, once. */
 export const traceText = (words: string): string =>
-  `a handler has left something in the session of its connection ("${words}"), which is closed for that after each such task: ` +
-  'let it end with the transaction (SET LOCAL, set_config(…, true), pg_advisory_xact_lock, ON COMMIT DROP)';
+  `a handler left something in the session of its connection ("${words}"), which is therefore closed after each such task: ` +
+  'make it end with the transaction (SET LOCAL, set_config(…, true), pg_advisory_xact_lock, ON COMMIT DROP)';

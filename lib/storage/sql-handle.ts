@@ -44,21 +44,21 @@ export function readTransaction(tx: unknown): SqlHandle {
   if (typeof parts.query !== 'function') {
     throw new TarefaError(
       'INPUT_INVALID',
-      `tx must be a client with query(), or what fromTypeOrm, fromPrisma, fromDrizzle or another adapter makes of a transaction (got ${shownValue(tx)}); nothing was done`,
+      `tx must be a client with query(), or a transaction wrapped with fromTypeOrm, fromPrisma, fromDrizzle or another adapter (got ${shownValue(tx)}); nothing was done`,
     );
   }
   const { getTransactionStatus, readyForQuery, totalCount, inTransaction } = parts;
   if (parts.getConnection !== undefined || parts.changeUser !== undefined) {
     throw new TarefaError(
       'INPUT_INVALID',
-      'tx is of mysql2: begin a transaction on a connection and wrap it with fromMysql2(); nothing was done',
+      'tx comes from mysql2: begin a transaction on a connection and wrap it with fromMysql2(); nothing was done',
     );
   }
   if (typeof totalCount === 'number') {
     throw notInTransaction('a pool, which runs each statement on whatever connection is free');
   }
   const isIdle = typeof getTransactionStatus === 'function' && readyForQuery === true;
-  if (isIdle && getTransactionStatus.call(tx) === 'I') throw notInTransaction('a client without one');
+  if (isIdle && getTransactionStatus.call(tx) === 'I') throw notInTransaction('a client without a transaction');
   return typeof inTransaction?.query === 'function' ? inTransaction : (tx as SqlHandle);
 }
 
@@ -109,6 +109,6 @@ export async function askHandle(
 export function notInTransaction(what: string): TarefaError {
   return new TarefaError(
     'INPUT_INVALID',
-    `a transaction was asked for, and this is ${what}: begin one, or leave tx out to commit alone; nothing was done`,
+    `a transaction is required, but this is ${what}: begin one, or leave tx out to commit alone; nothing was done`,
   );
 }

@@ -51,7 +51,7 @@ export interface WaitingRoute extends StatusTask {
   readonly waitingMs: number;
 }
 
-/** A topic or subscription whose tasks wait while no living worker serves them. Both names are null for tasks without topic. */
+/** A topic or subscription whose tasks wait while no living worker serves them. Both names are null for tasks without a topic. */
 export interface UnservedCount extends CappedCount {
   readonly topic: string | null;
   readonly subscriptionId: string | null;

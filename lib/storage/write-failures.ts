@@ -16,7 +16,7 @@ export interface WrittenFailures {
 /** One call sends at most this many statements: a table that refuses every failure must not keep a worker from claiming. */
 const mostStatements = 24;
 
-const plainMessage = 'failed; what it failed with could not be stored';
+const plainMessage = 'failed; its error could not be stored';
 
 /**
  * Writes failures, each batch by one statement; a batch is of failed or of snoozed attempts. A batch that the database refuses is halved, so that a row that cannot be

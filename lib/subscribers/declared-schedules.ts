@@ -50,7 +50,7 @@ export class DeclaredSchedules {
       const definition = await this.#define(one, handlers);
       const before = names.get(definition.id);
       if (before !== undefined) {
-        throw invalid(one, `has the id of the one on ${before}: give it another id`);
+        throw invalid(one, `has the same id as the one on ${before}: give it another id`);
       }
       names.set(definition.id, one.name);
       all.push(definition);
@@ -61,7 +61,7 @@ export class DeclaredSchedules {
     if (first) {
       throw invalid(
         first,
-        `has the id of a schedule that was added by hand: give it another id, or remove that one by ` +
+        `has the id of a schedule that was added by hand: give it another id, or remove that schedule with ` +
           `\`npx tarefa schedules remove ${first.metadata.id}\``,
       );
     }
@@ -100,7 +100,7 @@ export class DeclaredSchedules {
     );
     const [topic] = topics;
     if (topics.length !== 1 || topic === undefined) {
-      throw invalid(found, 'needs one @TaskHandler with a topic on the same method, of the same queue');
+      throw invalid(found, 'needs exactly one @TaskHandler with a topic, of the same queue, on the same method');
     }
     try {
       const given = readScheduleFields(metadata.options, ['task', 'queue']);

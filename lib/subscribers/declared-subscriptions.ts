@@ -61,8 +61,8 @@ export class DeclaredSubscriptions {
       const names = rowless.map(({ id, name }) => `@Subscriber('${id}') on ${name}`).join(', ');
       events.emit('warning', {
         message:
-          `no subscription has the id of ${names}: nothing is delivered there. Say the topic, as ` +
-          `@Subscriber('${rowless[0]?.id}', { topic: '…' }), and the row is made at start; or run \`npx tarefa subscriptions add\``,
+          `no subscription has the id of ${names}, so nothing is delivered there. Give the topic, as in ` +
+          `@Subscriber('${rowless[0]?.id}', { topic: '…' }), and the row is created at start; or run \`npx tarefa subscriptions add\``,
       });
     }
   }
@@ -81,8 +81,8 @@ export class DeclaredSubscriptions {
     if (made === '') return;
     events.emit('notice', {
       message:
-        `subscribed ${made} again: its row was deleted while this application, which declares it, was running. To end ` +
-        `deliveries, make a subscription inactive`,
+        `subscribed ${made} again: its row was deleted while this application, which declares it, was running. To stop ` +
+        `deliveries, deactivate the subscription`,
     });
   }
 }
@@ -108,7 +108,7 @@ function refuseOtherTopics(
   );
   throw new TarefaError(
     'HANDLER_INVALID',
-    `${problems.join('; ')}. A row that is there is never changed: correct the topic in the code, or that of the row ` +
+    `${problems.join('; ')}. An existing row is never changed: correct the topic in the code or in the row ` +
       `(\`npx tarefa subscriptions\`), or give the method another id`,
   );
 }

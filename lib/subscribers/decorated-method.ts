@@ -22,7 +22,7 @@ export function decoratedMethod(
   };
   if (name === undefined) throw refuse('it is a class');
   if (typeof target === 'function') throw refuse('a static method has no instance');
-  if (typeof name === 'symbol') throw refuse('Nest finds methods named by text only');
+  if (typeof name === 'symbol') throw refuse('Nest only finds methods whose names are strings');
   const value: unknown = descriptor?.value;
   if (typeof value !== 'function') throw refuse('it is not a method');
   return { method: name, implementation: value };

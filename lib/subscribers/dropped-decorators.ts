@@ -42,7 +42,7 @@ export function droppedDecorators(provided: Iterable<object>): readonly DroppedD
 
 /** What a class lacks that a decorator has put in the place of a decorated one, or that extends it. */
 function replacedClass(prototype: object): string {
-  return `the class that is provided, ${prototype.constructor.name}, does not carry it. Put it on that class, or above the decorator that has made it`;
+  return `the provided class, ${prototype.constructor.name}, does not have it. Put it on that class, or above the decorator that created the class`;
 }
 
 /** Why a method that was decorated on `owner` is no handler in a class; undefined when it is one, or is meant not to be. */
@@ -55,12 +55,12 @@ function replacedMethod(
   const nearest = [...withParents(prototype)].find((one) => Object.hasOwn(one, method));
   if (nearest && carriedBy(nearest, method).has(identify(decoration))) return undefined;
   if (!nearest || nearest === owner) {
-    return 'another decorator has put something else in the place of the method. Put it above that one';
+    return 'another decorator replaced the method. Put it above that decorator';
   }
   // Decorated again, the overriding method says itself what it is for.
   if (decorationsOf(nearest).some((one) => one.method === method)) return undefined;
   const override = `${nearest.constructor.name}.${method}`;
-  return `${override} overrides it without a decorator. Decorate that method, too`;
+  return `${override} overrides it without a decorator. Decorate that method too`;
 }
 
 /** What the function that a prototype has by that name carries. No getter is called for it: Nest finds no method there. */

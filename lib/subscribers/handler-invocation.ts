@@ -55,7 +55,7 @@ export function callMethod(instance: object, { method, name }: NamedMethod, ...a
   if (typeof found === 'function') return Reflect.apply(found, instance, args);
   throw new TarefaError(
     'HANDLER_MISSING',
-    `${name} was not run: the object that its module provides has no such method now (it is ${
+    `${name} was not run: the object that its module provides no longer has this method (it is ${
       found === null ? 'null' : typeof found
     })`,
   );
@@ -84,7 +84,7 @@ export function finishReturn(returned: unknown, name: string): unknown {
 }
 
 /** Why a generator is no handler and no listener. */
-export const generatorProblem = 'it is a generator, and a call runs nothing of one. Make it an async method';
+export const generatorProblem = 'it is a generator, and calling a generator runs none of it. Make it an async method';
 
 /** One that a compiler has translated is an object like any other. */
 function isGenerator(value: object): boolean {

@@ -102,7 +102,7 @@ export class HandlerRegistry {
       const todo =
         handler.type !== undefined && present.type === handler.type
           ? `its class is provided twice: provide it in one module, and export it from there`
-          : `one queue has one handler for an id: remove one, or give it another id`;
+          : `a queue can have only one handler for an id: remove one, or give it another id`;
       throw new TarefaError(
         'HANDLER_INVALID',
         `${decoratorNames[target.kind]}(${id}) is declared twice: ${present.name} and ${handler.name}; ${todo}`,
@@ -260,7 +260,7 @@ export function checkSize({ payload, payloadBytes }: ClaimedTask, maxPayloadByte
   if (bytes <= maxPayloadBytes) return;
   throw new TarefaError(
     'PAYLOAD_TOO_LARGE',
-    `the payload has ${bytes} bytes, more than maxPayloadBytes (${maxPayloadBytes}): it was neither loaded nor tried`,
+    `the payload has ${bytes} bytes, more than maxPayloadBytes (${maxPayloadBytes}): it was neither loaded nor run`,
   );
 }
 
@@ -278,7 +278,7 @@ export function ownRuleProblem({ dead, metadata }: Pick<Task, 'dead' | 'metadata
   for (const { key, most } of Object.values(ownRules)) {
     const value = metadata[key];
     if (value !== undefined && !isWhole(value, most))
-      return `its metadata has "${key}": ${shownValue(value)}, which is no whole number from 1 to ${most}`;
+      return `its metadata has "${key}": ${shownValue(value)}, which is not a whole number from 1 to ${most}`;
   }
   return undefined;
 }

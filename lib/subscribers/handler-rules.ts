@@ -76,7 +76,7 @@ export function resolveHandlerRules(
     check.mistake('give retry or retryDelayMs, not both');
   if (payload !== undefined) check.oneOf('payload', payload, ['json', 'text']);
   if (schema !== undefined && !isStandardSchema(schema))
-    check.mistake('schema must be one that implements Standard Schema');
+    check.mistake('schema must implement Standard Schema');
   if (transformed !== undefined) check.boolean('transformed', transformed);
   const { topic } = options;
   if (kind === 'subscriber' && topic !== undefined && !isTopic(topic))
@@ -107,8 +107,8 @@ function unknownLane(lane: unknown, lanes: Lanes): string {
     .map((name) => `'${name}'`)
     .join(', ');
   const todo =
-    known === '' ? `the option lanes of the queue names none` : `the option lanes of the queue has ${known}`;
-  return `there is no lane ${shownValue(lane)}: ${todo}`;
+    known === '' ? `the queue has no lanes: set its option lanes` : `the lanes of the queue are ${known}`;
+  return `unknown lane ${shownValue(lane)}: ${todo}`;
 }
 
 function isTopic(topic: unknown): boolean {

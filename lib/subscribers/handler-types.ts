@@ -37,7 +37,7 @@ type SchemaOutput<Schema extends StandardSchema, Payload> =
       ? unknown extends Output
         ? never
         : Output
-      : HandlerMistake<'the schema takes no payload of the topic', Payload, Input>
+      : HandlerMistake<'the schema does not accept the payload of the topic', Payload, Input>
     : never;
 
 /** The class that has the method, or the mistake that keeps it from compiling. */
@@ -51,7 +51,7 @@ type HandlerOf<Method extends (...args: never[]) => unknown, Payload, Result> = 
         ? object
         : Taking<Parameters<Method>, Payload>
       : HandlerMistake<
-          'the handler returns what cannot be recorded',
+          'the handler returns a value that cannot be stored',
           Json<Exclude<Settled<ReturnType<Method>>, void>>
         >
   : HandlerMistake<
@@ -81,7 +81,7 @@ type Taking<Parameters extends readonly unknown[], Payload> = unknown extends Pa
         ? [Payload] extends [Parameters[0]]
           ? object
           : HandlerMistake<
-              'the first parameter of the handler does not take the payload that it gets',
+              'the first parameter of the handler does not accept the payload it receives',
               Payload,
               Parameters[0]
             >

@@ -42,7 +42,7 @@ export function Recurring(
     if (typeof id !== 'string' || typeof given !== 'object' || given === null) {
       throw new TarefaError(
         'HANDLER_INVALID',
-        `@Recurring on ${target.constructor.name}.${method} needs an id and when, as @Recurring('nightly', { cron: '0 3 * * *' })`,
+        `@Recurring on ${target.constructor.name}.${method} needs an id and a time, as in @Recurring('nightly', { cron: '0 3 * * *' })`,
       );
     }
     const metadata: RecurringMetadata = { id, options };

@@ -248,7 +248,7 @@ async function connectTo({ connections }: Opened, ended: ConnectionEnded): Promi
 
 /** Another attempt has found out that these credentials do not work any more. */
 class Discarded extends Error {
-  override readonly message = 'its credentials were replaced twice while it was connected to';
+  override readonly message = 'its credentials were replaced twice while connecting to it';
 }
 
 function isDiscarded(error: unknown): boolean {

@@ -44,7 +44,7 @@ export async function postForJson(request: JsonRequest): Promise<JsonAnswer> {
     return { status, fields: readObject(await readText(response, whom), whom) };
   } catch (error) {
     if (signal.aborted) throw unavailable(`${whom} did not answer within ${timeoutMs} ms`);
-    throw isOurs(error) ? error : unavailable(`${whom} cannot be reached: ${reasonOf(error)}`);
+    throw isOurs(error) ? error : unavailable(`${whom} is unreachable: ${reasonOf(error)}`);
   }
 }
 
@@ -60,7 +60,7 @@ async function readText(response: Response, whom: string): Promise<string> {
   // Leaving the loop by an error cancels the rest of the answer.
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
-    if (bytes > longestAnswer) throw unavailable(`${whom} answered more than ${longestAnswer} bytes`);
+    if (bytes > longestAnswer) throw unavailable(`${whom} answered with more than ${longestAnswer} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -71,12 +71,12 @@ function readObject(text: string, whom: string): Record<string, unknown> {
   try {
     value = JSON.parse(text);
   } catch {
-    throw unavailable(`${whom} answered something that is not JSON`);
+    throw unavailable(`${whom} did not answer with JSON`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>;
   }
-  throw unavailable(`${whom} answered JSON that is not an object`);
+  throw unavailable(`${whom} answered with JSON that is not an object`);
 }
 
 function isOurs(error: unknown): boolean {

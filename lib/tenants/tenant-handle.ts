@@ -78,7 +78,7 @@ export class TenantHandle implements TenantDb {
     if (isIdle || isGone) return;
     throw new TarefaError(
       'TRANSACTION_BROKEN',
-      `the handler ended with ${isSettled ? 'an open transaction' : 'a statement under way'} in the database of tenant ` +
+      `the handler ended with ${isSettled ? 'an open transaction' : 'a statement still running'} in the database of tenant ` +
         `${this.tenant}, which was rolled back: commit it, or use ctx.tenantDb().transaction()`,
     );
   }
@@ -138,7 +138,7 @@ export class TenantHandle implements TenantDb {
     throw new TarefaError(
       'TRANSACTION_BROKEN',
       `a statement in the database of tenant ${this.tenant} failed and its error was swallowed, so the transaction ` +
-        `was rolled back; let database errors leave the work`,
+        `was rolled back; let database errors propagate`,
     );
   }
 
@@ -164,7 +164,7 @@ export class TenantHandle implements TenantDb {
     return new TarefaError(
       'TRANSACTION_BROKEN',
       `${what}() was called on the database of tenant ${this.tenant} while transaction() was open on it: use the tx ` +
-        `that it gives`,
+        `that it passes`,
     );
   }
 }

@@ -7,7 +7,7 @@ export function unavailableTenants(): TenantDatabases {
     () =>
       new TarefaError(
         'OPTIONS_INVALID',
-        'tenants have no databases here: set tenantDatabases in the options of QueueModule, or MULTI_DATABASE=TRUE',
+        'tenant databases are not configured: set tenantDatabases in the options of QueueModule, or MULTI_DATABASE=TRUE',
       ),
   );
 }

@@ -80,7 +80,7 @@ export class QueueHealthIndicator {
       ...(notifyUsage < leastUsage ? {} : { notifyUsage }),
     };
     if (hasWaited === true)
-      return indicator.down({ ...all, message: `a task has waited for more than ${maxWaitingMs} ms` });
+      return indicator.down({ ...all, message: `a task has been waiting for more than ${maxWaitingMs} ms` });
     if (failOnUnserved && unserved.length > 0)
       return indicator.down({ ...all, message: `no running worker serves ${unserved.join(', ')}` });
     return indicator.up(all);

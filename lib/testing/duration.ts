@@ -29,7 +29,7 @@ export function inMs(duration: Duration): number {
     if (unitInMs === undefined || !(Number.isFinite(amount) && amount >= 0)) {
       throw new TarefaError(
         'INPUT_INVALID',
-        `a duration is made of ${Object.keys(unitsInMs).join(', ')}, none of them negative, not ${unit}: ${String(amount)}`,
+        `a duration must be given in ${Object.keys(unitsInMs).join(', ')}, none of them negative, not ${unit}: ${String(amount)}`,
       );
     }
     sum += unitInMs * amount;

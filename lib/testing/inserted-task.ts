@@ -62,5 +62,5 @@ function expected(name: string, value: unknown): unknown {
 
 function unknownCondition(name: string): TarefaError {
   const known = Object.keys(readers).join(', ');
-  return new TarefaError('INPUT_INVALID', `an inserted task has no '${name}' to match; there are ${known}`);
+  return new TarefaError('INPUT_INVALID', `an inserted task has no '${name}' to match; match by ${known}`);
 }

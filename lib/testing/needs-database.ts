@@ -4,7 +4,7 @@ import { TarefaError } from '../errors.js';
 export function needsDatabase(what: string): TarefaError {
   return new TarefaError(
     'DATABASE_NEEDED',
-    `${what} needs a database, and withoutDatabase() has none: it records inserts and runs one handler at a time. Test this ` +
+    `${what} requires a database, but withoutDatabase() has none: it records inserts and runs one handler at a time. Test this ` +
       `with a QueueTester and connection: 'embedded'`,
   );
 }

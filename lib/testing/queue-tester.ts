@@ -104,7 +104,7 @@ export class QueueTester {
     if (found && !another) return found;
     const actual = all.map(({ topic, data, externalKey, status }) => ({ topic, data, externalKey, status }));
     throw new AssertionError({
-      message: `${found ? 'more than one' : 'no'} task was inserted that matches ${JSON.stringify(match)}; there ${
+      message: `${found ? 'more than one' : 'no'} inserted task matches ${JSON.stringify(match)}; inserted ${
         all.length === 1 ? 'is' : 'are'
       } ${all.length}: ${JSON.stringify(actual)}`,
       actual,
@@ -205,18 +205,18 @@ export class QueueTester {
 
   async #stands({ id, status }: NonNullable<DrainOptions['until']>): Promise<boolean> {
     const current = (await this.#access.attempts(id)).at(-1);
-    if (!current) throw failed(`there is no task ${id} to wait for`);
+    if (!current) throw failed(`task ${id} not found`);
     return current.status === status;
   }
 
   async #describe({ id, status }: NonNullable<DrainOptions['until']>): Promise<string> {
     const current = (await this.#access.attempts(id)).at(-1);
     const hints: Partial<Record<string, string>> = {
-      scheduled: ': it is for later, so travel: true is needed',
+      scheduled: ': it is due later, so pass travel: true',
       pending: ': no method of this application handles it, or it is paused',
     };
     const hint = hints[current?.status ?? ''] ?? '';
-    return `nothing is left to run, and task ${id} is ${current?.status}, not ${status}${hint}`;
+    return `nothing is left to run, but task ${id} is ${current?.status}, not ${status}${hint}`;
   }
 
   async #travelToNext(): Promise<boolean> {

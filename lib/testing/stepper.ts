@@ -54,7 +54,7 @@ export class Stepper {
     const held = (await database.attempts.heldBy(await this.begin(), promotePage)).find(
       (one) => one.id === id,
     );
-    if (!held) throw new TarefaError('TASK_LOST', `attempt ${id} was taken by somebody else`);
+    if (!held) throw new TarefaError('TASK_LOST', `attempt ${id} was taken by another worker`);
     const payload = await database.attempts.loadPayload(id);
     await this.#run({ ...held, payload, publication: false, payloadBytes: null });
   }
@@ -80,7 +80,7 @@ export class Stepper {
     if (!options.worker || worker.state !== 'idle') {
       throw new TarefaError(
         'OPTIONS_INVALID',
-        `a tester runs the tasks itself, and this application ${
+        `a tester runs the tasks itself, but this application ${
           options.worker ? `has a worker that is ${worker.state}` : 'only produces (worker: false)'
         }: give QueueModule autoStart: false in tests`,
       );

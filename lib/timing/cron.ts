@@ -52,7 +52,7 @@ export function parseCron(expression: string): CronFields {
   const text = expression.trim().toLowerCase();
   const fields = (presets[text] ?? text).split(/\s+/);
   if (fields.length !== 5 && fields.length !== 6) {
-    throw new Error(`needs five fields, or six with the second, and has ${text === '' ? 0 : fields.length}`);
+    throw new Error(`needs five fields, or six with the second, but has ${text === '' ? 0 : fields.length}`);
   }
   const all = fields.length === 5 ? ['0', ...fields] : fields;
   const sets = ranges.map((range, index) => [range.name, readField(all[index] ?? '', range)] as const);

@@ -14,7 +14,7 @@ export function readId(id: unknown): string {
   if (typeof id === 'string' && /^-?\d{1,19}$/.test(id) && isId(BigInt(id))) return id;
   throw new TarefaError(
     'INPUT_INVALID',
-    `${shownValue(id)} is not an attempt's id: ids are whole numbers as text`,
+    `${shownValue(id)} is not an attempt id: ids are whole numbers as text`,
   );
 }
 

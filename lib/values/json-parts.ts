@@ -60,7 +60,7 @@ export function readParts(json: string): JsonPart {
     at = end;
   }
   const [only] = root.members ?? [];
-  if (!only) throw new SyntaxError('there is no JSON in an empty text');
+  if (!only) throw new SyntaxError('an empty text is not JSON');
   return only.value;
 }
 

@@ -19,7 +19,7 @@ export function ownFile(path: string, user: string): URL {
   if (file && existsSync(file)) return file;
   throw new TarefaError(
     'OPTIONS_INVALID',
-    `${user} needs the file ${path} of nestjs-tarefa, which is not there${file ? ` (${file.href})` : ''}: a bundler has put the ` +
+    `${user} needs the file ${path} of nestjs-tarefa, which is missing${file ? ` (${file.href})` : ''}: a bundler put the ` +
       'library into its bundle and left that file out. Keep packages out of the bundle: --packages=external for esbuild, ' +
       `externals: [nodeExternals()] for webpack, as Nest's CLI does automatically. See ${bundlersLink()}`,
   );

@@ -12,7 +12,7 @@ export function writeJson(value: unknown): WrittenJson {
     // Looked at again only where something may have been lost: a look at every value takes several times as long.
     const emptied = text.includes('{}') ? kindThatIsEmptied(value) : undefined;
     if (emptied === undefined) return { text };
-    return { problem: `holds a value of the kind ${emptied}, which JSON would write as {}` };
+    return { problem: `contains a value of type ${emptied}, which JSON would write as {}` };
   } catch (cause) {
     return { problem: `cannot be written as JSON: ${reasonOf(cause)}`, cause };
   }
@@ -20,7 +20,7 @@ export function writeJson(value: unknown): WrittenJson {
 
 function nothingWritten(value: unknown): string {
   return typeof value === 'object'
-    ? 'is written as nothing by its toJSON()'
+    ? 'has a toJSON() that returns nothing'
     : `is a ${typeof value}, which cannot be written as JSON`;
 }
 

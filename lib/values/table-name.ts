@@ -33,7 +33,7 @@ function nameProblem(name: string, longest: number): string | undefined {
     const most = index === parts.length - 1 ? longest : longestIdentifier;
     if (part.length > most) return `is longer than ${most} characters`;
     if (!isPlainIdentifier(part)) {
-      return 'may hold only letters, digits and underscores, and must not begin with a digit';
+      return 'may contain only letters, digits and underscores, and must not begin with a digit';
     }
   }
   return undefined;
@@ -45,7 +45,7 @@ export function channelNameProblem(name: string): string | undefined {
   if (name.length > 63) return 'is longer than 63 characters';
   for (const character of name) {
     if (character <= ' ' || character > '~' || character === '"' || character === "'" || character === '\\') {
-      return `holds ${JSON.stringify(character)}, which no channel may`;
+      return `contains ${JSON.stringify(character)}, which a channel name cannot`;
     }
   }
   return undefined;

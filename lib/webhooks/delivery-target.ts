@@ -40,7 +40,7 @@ export class DeliveryTargets {
     throw new TarefaError(
       'HANDLER_NOT_REGISTERED',
       `not registered: no method of this process handles subscription '${subscriptionId}', which ` +
-        `${address ? 'has no URL' : 'is not in the table'}, and no worker's seal on delivery ${id} says where it goes`,
+        `${address ? 'has no URL' : 'does not exist'}, and delivery ${id} has no valid seal of a worker that says where it goes`,
     );
   }
 }

@@ -142,7 +142,7 @@ export class EndpointRegistry {
       if (own.length === 0 && secrets.length > 0) {
         throw new WebhookFailure(
           'refused-request',
-          `its deliveries are signed, and none of its secrets is for ${origin ?? 'that URL'}: webhooks.createSecret() makes one`,
+          `its deliveries are signed, but the subscription has no secret for ${origin ?? 'that URL'}: create one with webhooks.createSecret()`,
         );
       }
     }

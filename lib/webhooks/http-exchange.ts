@@ -51,13 +51,16 @@ export function exchange(
       informational += 1;
       if (informational > mostInformational)
         request.destroy(
-          protocolFailure(progress.host, `sent only interim answers (1xx), more than ${mostInformational}`),
+          protocolFailure(
+            progress.host,
+            `sent more than ${mostInformational} interim responses (1xx) and no final one`,
+          ),
         );
     });
     // Nobody asked for another protocol.
     request.on('upgrade', (_answer, socket) => {
       socket.destroy();
-      fail(protocolFailure(progress.host, 'changed to another protocol, which nobody asked for'));
+      fail(protocolFailure(progress.host, 'switched to another protocol without being asked'));
     });
     request.on('response', (response) => {
       progress.phase = 'body';
@@ -117,14 +120,14 @@ function describeFailure(
   began: boolean,
 ): readonly [kind: WebhookFailureKind, happened: string] {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return ['too-large-headers', 'answered with more header fields than are read (16 KiB)'];
+    return ['too-large-headers', 'sent more than 16 KiB of header fields'];
   }
   // One of the parser's errors is that the answer ended too early.
   if (code?.startsWith('HPE_') === true && code !== 'HPE_INVALID_EOF_STATE') {
-    return ['protocol', 'answered with something that is not HTTP/1.1'];
+    return ['protocol', 'sent a response that is not HTTP/1.1'];
   }
-  if (began) return ['reset', 'closed the connection before its answer had ended'];
-  return ['reset', 'closed the connection without an answer'];
+  if (began) return ['reset', 'closed the connection before its response was complete'];
+  return ['reset', 'closed the connection without a response'];
 }
 
 function protocolFailure(host: string, what: string): WebhookFailure {

@@ -36,7 +36,7 @@ export class NameResolver {
     } catch (cause) {
       throw new TarefaError(
         'OPTIONS_INVALID',
-        `name servers of webhooks: ${JSON.stringify(dnsServers)} are not addresses, with or without port`,
+        `name servers of webhooks: ${JSON.stringify(dnsServers)} must be addresses, with or without a port`,
         { cause },
       );
     }
@@ -94,13 +94,13 @@ function unresolved(name: string, codes: readonly (string | undefined)[]): Webho
   const fault = codes.find((code) => code !== undefined && code !== 'ENOTFOUND' && code !== 'ENODATA');
   const systemCode = fault ?? codes.find((code) => code !== undefined);
   const reasons: Readonly<Record<string, string>> = {
-    ETIMEOUT: 'no name server answered',
+    ETIMEOUT: 'no name server responded',
     ECONNREFUSED: 'no name server could be reached',
-    ESERVFAIL: 'the name server could not find out',
+    ESERVFAIL: 'the name server failed to resolve it',
     EBADNAME: 'invalid host name',
   };
-  const reason = fault === undefined ? 'there is none' : (reasons[fault] ?? `name server: ${fault}`);
-  return new WebhookFailure('dns', `the address of ${name} could not be found: ${reason}`, {
+  const reason = fault === undefined ? 'it has none' : (reasons[fault] ?? `name server: ${fault}`);
+  return new WebhookFailure('dns', `the address of ${name} could not be resolved: ${reason}`, {
     host: name,
     systemCode,
   });

@@ -189,7 +189,7 @@ export class QueueWebhooks {
     for await (const some of run.run(plan)) replayed += some;
     for (const { id, message } of run.refused) {
       this.#events.emit('warning', {
-        message: `Delivery ${id} cannot be replayed: ${message}. It stays failed`,
+        message: `Delivery ${id} could not be replayed: ${message}. It stays failed`,
       });
     }
     return replayed;

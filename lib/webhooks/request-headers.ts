@@ -36,7 +36,7 @@ export function requestHeaders(
     const key = name.toLowerCase();
     if (!nameShape.test(name)) throw refusal(name, 'is not a valid header name');
     if (reserved.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix))) {
-      throw refusal(name, 'is not a subscription’s to set');
+      throw refusal(name, 'cannot be set by a subscription');
     }
     if (key in headers) throw refusal(name, 'is given twice');
     headers[key] = readValue(name, value);
@@ -68,7 +68,7 @@ function readValue(name: string, value: unknown): string {
   }
   const text = String(value);
   if (/[\r\n\0]/.test(text)) throw refusal(name, 'has a line break in its value');
-  if (!valueShape.test(text)) throw refusal(name, 'has a character in its value that headers cannot hold');
+  if (!valueShape.test(text)) throw refusal(name, 'has a character in its value that headers cannot contain');
   return text;
 }
 

@@ -5,10 +5,10 @@ export type Phase = 'name' | 'connect' | 'tls' | 'answer' | 'body';
 
 const waitedFor: Readonly<Record<Phase, string>> = {
   name: 'its address was still being looked up',
-  connect: 'no connection had come about',
+  connect: 'no connection had been established',
   tls: 'TLS was still being negotiated',
-  answer: 'it had sent no answer',
-  body: 'its answer had begun but not ended',
+  answer: 'it had sent no response',
+  body: 'its response had started but was not complete',
 };
 
 /** How far one request has come, from its name to the end of its answer with redirects, under one deadline. */
@@ -38,7 +38,7 @@ export class RequestProgress {
   readonly abort = (): void => {
     const host = this.host || undefined;
     this.#controller.abort(
-      new WebhookFailure('aborted', 'the request was given up before it ended', { host }),
+      new WebhookFailure('aborted', 'the request was aborted before it finished', { host }),
     );
   };
 
@@ -50,7 +50,7 @@ export class RequestProgress {
 
   #timeOut(timeoutMs: number): void {
     const { host } = this;
-    const message = `${host} did not answer within ${timeoutMs} ms: ${waitedFor[this.phase]}`;
+    const message = `${host} did not respond within ${timeoutMs} ms: ${waitedFor[this.phase]}`;
     this.#controller.abort(new WebhookFailure('timeout', message, { host }));
   }
 }

@@ -65,11 +65,11 @@ export function sign(secrets: readonly string[], message: SignedMessage): string
   if (!idShape.test(message.id)) {
     throw new TarefaError(
       'INPUT_INVALID',
-      'a webhook id has 1 to 256 printable characters without dot or space',
+      'a webhook id must have 1 to 256 printable characters, without dots or spaces',
     );
   }
   if (!Number.isSafeInteger(message.timestamp) || message.timestamp < 0) {
-    throw new TarefaError('INPUT_INVALID', `timestamp has to be whole seconds, not ${message.timestamp}`);
+    throw new TarefaError('INPUT_INVALID', `timestamp must be whole seconds, not ${message.timestamp}`);
   }
   const content = signedContent(message.id, String(message.timestamp), message.body);
   return secrets.map((secret) => signOne(readSecret(secret), content)).join(' ');
@@ -105,7 +105,7 @@ export function verifySignature(
       'one of the headers webhook-id, webhook-timestamp and webhook-signature is missing',
     );
   }
-  if (id.includes('.')) throw new WebhookSignatureError('id-invalid', 'webhook-id has a dot');
+  if (id.includes('.')) throw new WebhookSignatureError('id-invalid', 'webhook-id must not contain a dot');
   const time = checkTime(timestamp, now, toleranceSeconds);
   checkSignatures(keys, signatures, signedContent(id, timestamp, rawBody));
   return { id, timestamp: new Date(time * 1_000) };
@@ -120,13 +120,13 @@ function checkTime(text: string, now: number, toleranceSeconds: number): number 
   if (ageSeconds > toleranceSeconds) {
     throw new WebhookSignatureError(
       'timestamp-too-old',
-      `webhook-timestamp is ${ageSeconds} s old, more than ${toleranceSeconds} s are not accepted`,
+      `webhook-timestamp is ${ageSeconds} s old; at most ${toleranceSeconds} s are accepted`,
     );
   }
   if (-ageSeconds > toleranceSeconds) {
     throw new WebhookSignatureError(
       'timestamp-too-new',
-      `webhook-timestamp is ${-ageSeconds} s ahead, more than ${toleranceSeconds} s are not accepted`,
+      `webhook-timestamp is ${-ageSeconds} s ahead; at most ${toleranceSeconds} s are accepted`,
     );
   }
   return time;
@@ -141,7 +141,7 @@ function checkSignatures(keys: readonly SigningKey[], header: string, content: B
   if (known.length === 0) {
     throw new WebhookSignatureError(
       'signature-unknown',
-      'webhook-signature has no signature of a kind that is known here',
+      'webhook-signature has no signature of a supported version',
     );
   }
   // Expected ones are made once per secret, however many are offered.
@@ -152,7 +152,7 @@ function checkSignatures(keys: readonly SigningKey[], header: string, content: B
   if (!matches) {
     throw new WebhookSignatureError(
       'signature-wrong',
-      'no signature matches: another secret was used, or the message was changed on its way',
+      'no signature matches: another secret was used, or the message was changed in transit',
     );
   }
 }
@@ -172,7 +172,10 @@ function verifier(key: SigningKey, content: Buffer): (signature: Buffer) => bool
 function signOne(key: SigningKey, content: Buffer): string {
   if (key.version === 'v1') return `v1,${createHmac('sha256', key.key).update(content).digest('base64')}`;
   if (key.privateKey) return `v1a,${signBytes(null, content, key.privateKey).toString('base64')}`;
-  throw new TarefaError('WEBHOOK_SECRET_INVALID', 'a public key (`whpk_`) verifies: sign with its `whsk_`');
+  throw new TarefaError(
+    'WEBHOOK_SECRET_INVALID',
+    'a public key (`whpk_`) can only verify: sign with its `whsk_`',
+  );
 }
 
 function signedContent(id: string, timestamp: string, body: string | Uint8Array): Buffer {
@@ -188,5 +191,5 @@ function readHeader(headers: HeaderFields, name: string): string | undefined {
 }
 
 function noSecrets(): TarefaError {
-  return new TarefaError('WEBHOOK_SECRET_INVALID', 'there is no secret to sign or verify webhooks with');
+  return new TarefaError('WEBHOOK_SECRET_INVALID', 'no secret was given to sign or verify webhooks');
 }

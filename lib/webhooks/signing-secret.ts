@@ -58,7 +58,7 @@ export function readSecret(text: string): SigningKey {
   if (prefix === 'whsec_') return readSharedSecret(readBase64(text, prefix));
   if (prefix === 'whsk_') return readPrivateKey(readBase64(text, prefix));
   if (prefix === 'whpk_') return readPublicKey(readBase64(text, prefix));
-  throw invalid('it begins with none of `whsec_`, `whsk_`, `whpk_`');
+  throw invalid('it must begin with `whsec_`, `whsk_` or `whpk_`');
 }
 
 function readSharedSecret(bytes: Buffer): SigningKey {
@@ -82,7 +82,7 @@ function readPrivateKey(bytes: Buffer): SigningKey {
   const publicKey = createPublicKey(privateKey);
   const point = bytes.subarray(rawKeyBytes);
   if (point.length > 0 && !point.equals(rawPart(publicKey.export({ format: 'der', type: 'spki' })))) {
-    throw invalid('the public half of `whsk_` does not belong to its private half');
+    throw invalid('the public half of `whsk_` does not match its private half');
   }
   return { version: 'v1a', privateKey, publicKey };
 }
@@ -116,6 +116,6 @@ function rawPart(der: Buffer): Buffer {
 function invalid(reason: string): TarefaError {
   return new TarefaError(
     'WEBHOOK_SECRET_INVALID',
-    `a webhook's signing secret cannot be read: ${reason}. \`generateSecret()\` makes one`,
+    `a webhook's signing secret cannot be read: ${reason}. Create one with \`generateSecret()\``,
   );
 }

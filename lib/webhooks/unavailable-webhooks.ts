@@ -11,7 +11,7 @@ export function unavailableWebhooks(): QueueWebhooks {
       return () => {
         throw new TarefaError(
           'OPTIONS_INVALID',
-          `QueueWebhooks.${name} needs webhooks: true in the options of QueueModule`,
+          `QueueWebhooks.${name} requires webhooks: true in the options of QueueModule`,
         );
       };
     },

@@ -105,7 +105,7 @@ export class WebhookClient {
       const next = this.#follow ? nextHop(hop, answer, this.policy) : undefined;
       if (!next) return { hop, answer };
       if (redirects === mostRedirects) {
-        const message = `${progress.host} redirected once more after ${mostRedirects} redirects`;
+        const message = `${progress.host} redirected again after ${mostRedirects} redirects`;
         throw new WebhookFailure('too-many-redirects', message, { host: progress.host });
       }
       hop = next;
@@ -145,6 +145,6 @@ function readCount(name: string, value: number, least: number): number {
   if (Number.isSafeInteger(value) && value >= least && value <= 2 ** 31 - 1) return value;
   throw new TarefaError(
     'OPTIONS_INVALID',
-    `webhooks: ${name} has to be a whole number from ${least}, not ${value}`,
+    `webhooks: ${name} must be a whole number of at least ${least}, not ${value}`,
   );
 }

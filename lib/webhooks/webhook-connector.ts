@@ -101,22 +101,22 @@ export class WebhookConnector {
 }
 
 const connectReasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
+  ECONNREFUSED: 'nothing is listening there',
   EHOSTUNREACH: 'there is no route to it',
   ENETUNREACH: 'there is no route to its network',
   ECONNRESET: 'it closed the connection at once',
-  ETIMEDOUT: 'it did not answer',
+  ETIMEDOUT: 'it did not respond',
 };
 
 const tlsReasons: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its certificate has expired',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by an authority that is not trusted',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is signed by an authority that is not known',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by an authority that is not known',
-  EPROTO: 'it does not speak TLS on this port, or no version that is accepted',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by an untrusted authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is signed by an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by an unknown authority',
+  EPROTO: 'it does not speak TLS on this port, or no supported version',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS on this port',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS on this port',
 };

@@ -116,7 +116,7 @@ export class WebhookDelivery {
   async #note(write: () => Promise<void>): Promise<void> {
     await write().catch((error: unknown) => {
       this.#parts.events.emit('warning', {
-        message: `the state of an endpoint could not be written: ${String(error)}`,
+        message: `could not save the state of a webhook endpoint: ${String(error)}`,
       });
     });
   }

@@ -44,9 +44,9 @@ export function httpRequest(request: WebhookRequest, url: URL): HttpRequest {
 function readMethod(given: string | null): string {
   const method = readWebhookMethod(given);
   if (method !== undefined) return method;
-  const found = given?.trim() ? `not ${JSON.stringify(given.trim().slice(0, 20))}` : 'there is none';
+  const found = given?.trim() ? `not ${JSON.stringify(given.trim().slice(0, 20))}` : 'but there is none';
   throw new WebhookFailure(
     'refused-request',
-    `the method of a webhook is GET, POST, PUT or DELETE: ${found}`,
+    `the method of a webhook must be GET, POST, PUT or DELETE, ${found}`,
   );
 }

@@ -15,22 +15,25 @@ const longestShown = 200;
  */
 export function readWebhookUrl(text: string, policy: AddressPolicy): URL {
   if (text.length > longestUrl) {
-    throw new WebhookFailure('refused-url', `the URL has ${text.length} characters, more than ${longestUrl}`);
+    throw new WebhookFailure(
+      'refused-url',
+      `the URL has ${text.length} characters; at most ${longestUrl} are allowed`,
+    );
   }
   // The parser rewrites every spelling of an address (0x7f.1, 2130706433, ①②⑦.1) into its one plain form.
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url)
-    throw new WebhookFailure('refused-url', 'the URL cannot be read: it needs the form https://host/path');
+    throw new WebhookFailure('refused-url', 'the URL is not valid: it must have the form https://host/path');
   const host = hostOf(url);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw new WebhookFailure('refused-url', `webhooks are sent by https or http, not by ${url.protocol}`, {
+    throw new WebhookFailure('refused-url', `webhooks are sent over https or http, not ${url.protocol}`, {
       host,
     });
   }
   if (url.username !== '' || url.password !== '') {
     throw new WebhookFailure(
       'refused-url',
-      `the URL of ${host} holds a user or password: give it as a header instead`,
+      `the URL of ${host} contains a user or password: send it as a header instead`,
       { host },
     );
   }
@@ -58,7 +61,7 @@ export function describeUrl(url: URL | string): string {
 
 /** The failure for an address that webhooks may not reach. Its message leaves the address out. */
 export function refusedAddress(host: string, kind: string, address: string): WebhookFailure {
-  const means = isIP(host) === 0 ? 'leads to' : 'is';
+  const means = isIP(host) === 0 ? 'resolves to' : 'is';
   return new WebhookFailure(
     'refused-address',
     `${host} ${means} ${kind === 'unspecified' || kind === 'unreadable' ? 'an' : 'a'} ${kind} address, which webhooks may not reach`,

@@ -273,10 +273,10 @@ export class Listening {
     }
     const polls =
       options.wake === 'poll'
-        ? 'It polls, as it is told to'
-        : `Until then it looks for tasks every ${unheardPollMs} ms at least`;
+        ? 'It polls, as configured'
+        : `Until then it polls for tasks at least every ${unheardPollMs} ms`;
     events.emit('warning', {
-      message: `this worker cannot listen, and tries again: ${errorText(refusal)}. ${polls}`,
+      message: `this worker cannot listen and is retrying: ${errorText(refusal)}. ${polls}`,
     });
   }
 }

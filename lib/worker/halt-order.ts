@@ -89,7 +89,7 @@ export class HaltOrder {
     this.#isTold = true;
     this.#parts.events.emit('warning', {
       message:
-        `the notification ${haltText} was ignored, as will be others: any role that may connect can send it. ` +
+        `the notification ${haltText} was ignored, as later ones will be: any role that may connect can send it. ` +
         `\`tarefa halt\` and QueueAdmin.halt() stop workers; halt: true lets the notification do so`,
     });
   }

@@ -223,7 +223,7 @@ export class QueueWorker {
     }
     throw new TarefaError(
       'SCHEMA_CONFLICT',
-      `this worker got ${mostIds} ids one after the other by each of which another worker runs: the table of workers was emptied`,
+      `this worker got ${mostIds} ids in a row, each in use by another running worker: the table of workers was emptied`,
     );
   }
 
@@ -233,8 +233,8 @@ export class QueueWorker {
     await database.workers.restore(id, description);
     events.emit('warning', {
       message:
-        `the row of worker ${id}, which is running, was deleted from the table of workers, and is written again. Empty only ` +
-        `the table of tasks under a running application: ${cleaningLink()}`,
+        `the row of running worker ${id} was deleted from the table of workers and has been restored. Empty only ` +
+        `the table of tasks while the application is running: ${cleaningLink()}`,
     });
     await declared.restore();
   }

@@ -147,6 +147,6 @@ export class Reconciler {
     if (this.#told.has(id)) return;
     this.#told.add(id);
     const text = `Attempt ${id}, whose claim was never answered, cannot be given back: ${failureMessage(error)}`;
-    this.#parts.events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
+    this.#parts.events.emit('warning', { message: `${text}. It stays as it is and will be retried` });
   }
 }

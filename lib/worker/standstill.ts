@@ -74,7 +74,7 @@ export class Standstill {
     if (hidden.found !== undefined) return hidden.found;
     if (!liveness.alive) {
       const why = liveness.failure === undefined ? 'no answer' : errorText(liveness.failure);
-      return `others may take it for lost, because its ${liveness.connection} is down: ${why}`;
+      return `others may consider it lost, because its ${liveness.connection} is down: ${why}`;
     }
     if (outage.error !== undefined) return `its statements fail: ${errorText(outage.error)}`;
     return database.apart?.refusal;

@@ -138,7 +138,7 @@ test('what runs, has ended, is dead or is not there is refused with where it sta
   await until(async () => (await bench.row(running)).status === 'processando', 'it runs');
   await expect(admin.bury(running)).rejects.toMatchObject({
     code: 'TASK_STATE',
-    message: `task ${running} cannot be buried: only a task that waits can be, and no dead task, and its attempt ${running} is processing`,
+    message: `task ${running} cannot be buried: only live tasks that are waiting can be (attempt ${running} is processing)`,
   });
   hold.resolve();
   await admin.waitFor(running);
@@ -152,7 +152,7 @@ test('a dead task is refused: it has no dead task of its own', async () => {
   const deadId = await admin.bury(await queue.insertTask({ topic: 'work' }));
   await expect(admin.bury(deadId)).rejects.toMatchObject({
     code: 'TASK_STATE',
-    message: `task ${deadId} cannot be buried: only a task that waits can be, and no dead task, and its attempt ${deadId} is dead and pending`,
+    message: `task ${deadId} cannot be buried: only live tasks that are waiting can be (attempt ${deadId} is dead and pending)`,
   });
   await admin.cancel(deadId);
 });

@@ -84,10 +84,10 @@ test('a task inserted in a transaction is cancelled in it', async () => {
 });
 
 test.each<[string, unknown, RegExp]>([
-  ['a topic alone', { topic: 'remind' }, /externalKey must be text: without one every task of the topic/],
+  ['a topic alone', { topic: 'remind' }, /externalKey must be text: without it every task of the topic/],
   ['a key alone', { externalKey: 'invoice 7' }, /topic must be given with externalKey/],
   ['another filter', { topic: 'remind', externalKey: 'k', tenant: 7 }, /not by 'tenant'/],
-  ['ids that are none', ['1', 'x'], /"x" is not an attempt/],
+  ['ids that are none', ['1', 'x'], /"x" is not an attempt id/],
   ['too many ids', Array.from({ length: 1_001 }, (_, n) => String(n + 1)), /at most 1000, not 1001/],
 ])('%s is refused, and nothing is cancelled', async (_, what, problem) => {
   const { queue, admin } = await start();

@@ -71,7 +71,7 @@ test('without a listener it looks every 250 ms, and a listener that could not be
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await waited).toMatchObject({
     code: 'WAIT_TIMEOUT',
-    message: 'task 7 has not ended within 1000 ms; it goes on',
+    message: 'task 7 did not finish within 1000 ms and is still waiting or running',
   });
   expect(look).toHaveBeenCalledTimes(5);
 });

@@ -49,11 +49,11 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
   );
   const retried = await cli.run(['retry', failed, done, '999999', failed]);
   expect(retried.code).toBe(3);
-  expect(retried.stdout).toMatch(new RegExp(`^task ${failed} starts again: its next attempt is \\d+\n$`));
+  expect(retried.stdout).toMatch(new RegExp(`^task ${failed} retried: its next attempt is \\d+\n$`));
   expect(retried.stderr).toContain(
-    `task ${done} cannot be retried: only a task that has failed or was cancelled can be`,
+    `task ${done} cannot be retried: only failed or cancelled tasks can be`,
   );
-  expect(retried.stderr).toContain('there is no attempt 999999');
+  expect(retried.stderr).toContain('attempt 999999 not found');
   const refused = await cli.run(['cancel', done, '--json']);
   expect(refused.code).toBe(2);
   expect(JSON.parse(refused.stdout)).toMatchObject({
@@ -64,7 +64,7 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
     { id: waiting, done: true, deadId: expect.stringMatching(/^\d+$/) as unknown },
   ]);
   expect((await bench.row(waiting)).mensagem).toBe('no more');
-  expect(await cli.run(['cancel', later])).toMatchObject({ code: 0, stdout: `task ${later} is cancelled\n` });
+  expect(await cli.run(['cancel', later])).toMatchObject({ code: 0, stdout: `task ${later} cancelled\n` });
   const user = userInfo().username;
   expect(await bench.row(later)).toMatchObject({ mensagem: `cancelled by ${user}`, cancelada_por: user });
   expect(await statuses()).toEqual([
@@ -92,24 +92,24 @@ test('a task is spoken of by its number, whichever of its attempts it was named 
   );
   expect(await cli.run(['run-now', later])).toMatchObject({ code: 0, stdout: `task ${first} is due now\n` });
   expect((await cli.run(['status'])).stdout).toMatch(new RegExp(`^lag .*: task ${first}, a$`, 'm'));
-  expect(await cli.run(['cancel', later])).toMatchObject({ code: 0, stdout: `task ${first} is cancelled\n` });
+  expect(await cli.run(['cancel', later])).toMatchObject({ code: 0, stdout: `task ${first} cancelled\n` });
   expect((await cli.run(['cancel', later])).stderr).toContain(`task ${first} cannot be cancelled`);
   const asked = await cli.run(['delete', later]);
-  expect(asked.stderr).toContain(`Delete task ${first} with everything`);
+  expect(asked.stderr).toContain(`Delete task ${first} with its whole history?`);
   expect(await cli.run(['delete', later, '--yes'])).toMatchObject({
     code: 0,
-    stdout: `task ${first} is deleted, with its 2 attempts\n`,
+    stdout: `task ${first} deleted with its 2 attempts\n`,
   });
 });
 
 test.each<[readonly string[], RegExp]>([
-  [['retry'], /which task\?/],
+  [['retry'], /no task given/],
   [['cancel', 'a'], /"a" is not an attempt/],
   [['bury', '1', 'b'], /"b" is not an attempt/],
   [['retry', '--all', '1'], /ids or --all, not both/],
-  [['retry', '1', '--topic', 'a'], /--topic goes with --all/],
-  [['retry', '1', '--dry-run'], /--dry-run goes with --all/],
-  [['retry', '1', '--status', 'cancelled'], /--status goes with --all/],
+  [['retry', '1', '--topic', 'a'], /--topic requires --all/],
+  [['retry', '1', '--dry-run'], /--dry-run requires --all/],
+  [['retry', '1', '--status', 'cancelled'], /--status requires --all/],
   [['retry', '--all', '--publication', 'x'], /"x" is not an attempt/],
   [['halt', 'now'], /halt takes no arguments/],
   [['halt', '--timeout', 'x'], /--timeout must be a number/],
@@ -142,7 +142,7 @@ test('all failed tasks that filters choose are retried: counted, asked about, an
   const unasked = await cli.run(filter);
   expect(unasked.code).toBe(1);
   expect(unasked.stderr).toMatch(
-    /Retry 1 task\? Nobody can be asked here: give --yes, or look first with --dry-run/,
+    /Retry 1 task\? Confirmation requires a terminal: give --yes, or check first with --dry-run/,
   );
   for (const input of ['n\n', '', 'what\n', Readable.from([])]) {
     const no = await cli.run(filter, { terminal: 80, input });
@@ -152,7 +152,7 @@ test('all failed tasks that filters choose are retried: counted, asked about, an
   expect(await statuses()).toEqual(before);
   const yes = await cli.run(filter, { terminal: 80, input: 'yes\n' });
   expect(yes.code).toBe(0);
-  expect(yes.stdout).toMatch(/1 of 1 tasks start again\n$/);
+  expect(yes.stdout).toMatch(/1 of 1 tasks retried\n$/);
   expect(yes.stderr).toMatch(/\rretrying \[#{24}\] 1 of 1 .*\n$/);
   expect(await statuses()).toEqual([...before, '6 pendente 1']);
   expect(await cli.json([...filter, '--dead', '--yes'])).toMatchObject({
@@ -161,7 +161,7 @@ test('all failed tasks that filters choose are retried: counted, asked about, an
     finished: true,
   });
   expect(await cli.json(['retry', '--all', '-y'])).toMatchObject({ failed: 2, retried: 2 });
-  expect((await cli.run(['retry', '--all'])).stdout).toBe('no failed task is like that\n');
+  expect((await cli.run(['retry', '--all'])).stdout).toBe('no failed task matches\n');
 });
 
 test('what somebody else has changed meanwhile is left out of a retry of all, and said', async () => {
@@ -170,8 +170,8 @@ test('what somebody else has changed meanwhile is left out of a retry of all, an
   const locker = await bench.connect();
   await locker.query(`begin; select from tasks where id = ${first} for update`);
   const answer = await cli.run(['retry', '--all', '--yes']);
-  expect(answer).toMatchObject({ code: 3, stderr: 'the others were changed meanwhile\n' });
-  expect(answer.stdout).toMatch(/1 of 2 tasks start again\n$/);
+  expect(answer).toMatchObject({ code: 3, stderr: 'the other tasks were changed in the meantime\n' });
+  expect(answer.stdout).toMatch(/1 of 2 tasks retried\n$/);
 });
 
 test('Ctrl-C ends a retry of all after a block', async () => {
@@ -186,18 +186,18 @@ test('Ctrl-C ends a retry of all after a block', async () => {
     onError: (text) => text.includes('retrying') && controller.abort(),
   });
   expect(answer.code).toBe(3);
-  expect(answer.stdout).toMatch(/500 of 1,200 tasks start again\n$/);
-  expect(answer.stderr).toMatch(/it was ended before all were\n$/);
+  expect(answer.stdout).toMatch(/500 of 1,200 tasks retried\n$/);
+  expect(answer.stderr).toMatch(/interrupted before it was finished\n$/);
 });
 
 test('topics and subscriptions are paused, listed and resumed', async () => {
   const { app } = await bench.start({ worker: false });
   const admin = app.get(QueueAdmin);
-  expect(await cli.run(['pause', '--topic', 'a'])).toMatchObject({ code: 0, stdout: 'topic a is paused\n' });
+  expect(await cli.run(['pause', '--topic', 'a'])).toMatchObject({ code: 0, stdout: 'topic a paused\n' });
   expect(await cli.json(['pause', '--subscription', 'index'])).toMatchObject({
     paused: [{ subscriptionId: 'index' }, { topic: 'a' }],
   });
-  expect((await cli.run(['pause', '--topic='])).stdout).toBe('tasks without a topic is paused\n');
+  expect((await cli.run(['pause', '--topic='])).stdout).toBe('tasks without a topic paused\n');
   expect(await admin.paused()).toHaveLength(3);
   const { stdout } = await cli.run(['resume']);
   expect(stdout).toMatch(/^paused +since\nsubscription index +2.*\ntasks without a topic +2.*\ntopic a +2/);
@@ -210,7 +210,7 @@ testOnPostgres('halt tells the workers of the queue to stop, and waits until the
   hold = deferred();
   expect((await bench.start({ worker: false })).worker).toBeDefined();
   const nobody = await cli.run(['halt', '--wait']);
-  expect(nobody).toMatchObject({ code: 0, stdout: 'no worker runs\nno worker runs any more\n' });
+  expect(nobody).toMatchObject({ code: 0, stdout: 'no worker is running\nall workers have stopped\n' });
   const { queue, worker, events } = await bench.start({ handlers: [Handlers] });
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
@@ -224,11 +224,11 @@ testOnPostgres('halt tells the workers of the queue to stop, and waits until the
   const busy = await cli.run(['halt', '--wait', '--timeout', '0']);
   expect(busy).toMatchObject({
     code: 3,
-    stdout: '2 workers are told to stop; 1 behind a pooler sees it at the next poll\n',
+    stdout: '2 workers were told to stop; 1 behind a pooler will notice at the next poll\n',
   });
   expect(busy.stderr).toMatch(
     new RegExp(
-      `^still at work: workers ${worker.id} \\(.*, pid ${process.pid}\\), \\d+ \\(leased, pid 1\\)\n$`,
+      `^still running: workers ${worker.id} \\(.*, pid ${process.pid}\\), \\d+ \\(leased, pid 1\\)\n$`,
     ),
   );
   await listener.query('select 1');
@@ -296,7 +296,7 @@ test('waiting tasks are cancelled, and idle ones deleted, by filters: counted, a
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Delete 2 tasks with') });
   expect(await cli.run(['delete', done, running, '--yes'])).toMatchObject({
     code: 3,
-    stdout: `task ${done} is deleted, with its attempt\n`,
+    stdout: `task ${done} deleted with its attempt\n`,
     stderr: expect.stringContaining('is processing'),
   });
   expect(await cli.json(['delete', '--all', '--yes'])).toMatchObject({ deletable: 3, deleted: 3 });

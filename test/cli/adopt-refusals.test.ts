@@ -31,13 +31,13 @@ const refusal = (text: RegExp, code = 2) => ({
 test('no table is named', async () => {
   expect(await runCli(['adopt', '--url', database.url, '--table', 'x'])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('which table?'),
+    stderr: expect.stringContaining('no table given'),
   });
 });
 
 test('there is no such table', async () => {
   expect(await attempt('--yes')).toEqual(
-    refusal(/there is no table public\.fila_\w+: write it with its schema/),
+    refusal(/the table public\.fila_\w+ does not exist: give its name with its schema/),
   );
 });
 
@@ -74,7 +74,7 @@ test('attempts would have ended before they were due, in that zone', async () =>
   );
   expect(await attempt('--yes', '--time-zone', 'America/Sao_Paulo')).toEqual(
     refusal(
-      /of the last 20 attempts that ended, 20 would be due only in the future, up to 3\.0 hours from now/,
+      /of the last 20 finished attempts, 20 would be due only in the future, up to 3\.0 hours from now/,
     ),
   );
   expect(await adopt('--yes', '--time-zone', 'UTC')).toMatchObject({ code: 0 });
@@ -83,7 +83,7 @@ test('attempts would have ended before they were due, in that zone', async () =>
 test('views are made of times that have to be converted', async () => {
   await createNsjTable(pool, table, { time: 'timestamp without time zone' });
   await pool.query(`create view monitor_${table} as select id, data_hora from ${table}`);
-  expect(await attempt('--yes', '--time-zone', 'UTC')).toEqual(refusal(/views are made of these times/));
+  expect(await attempt('--yes', '--time-zone', 'UTC')).toEqual(refusal(/views depend on these times/));
   expect((await report('--time-zone', 'UTC')).findings).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ kind: 'views', examples: [`monitor_${table} (data_hora)`] }),
@@ -102,7 +102,7 @@ test('the channel is another one', async () => {
 
 test('no channel is given, and the function does not say plainly on which it rings', async () => {
   await createNsjTable(pool, table, { channel: `${table}' || '_bell`, naming: 'text' });
-  expect(await attempt('--yes')).toEqual(refusal(/inserts ring something that the function does not say/));
+  expect(await attempt('--yes')).toEqual(refusal(/inserts ring a channel that the function does not name/));
   // Who gives it answers for it: the trigger stays, whatever it does.
   expect(await report('--yes', '--queue', 'sino')).toMatchObject({
     channel: 'sino',

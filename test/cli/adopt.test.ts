@@ -64,7 +64,7 @@ describe.each(ages)('a table with %s', (_, { zone = 'UTC', ...age }, [timeZone])
     const before = await readSchema(pool, 'public');
     const { code, stdout, stderr } = await adopt(...args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/Nothing was done\. With --yes it is\.\n$/);
+    expect(stdout).toMatch(/Nothing was changed\. Run it again with --yes to adopt the table\.\n$/);
     expect(await readSchema(pool, 'public')).toEqual(before);
     // What URLs may hold is said to nobody.
     expect(stdout).not.toContain('secret');
@@ -114,7 +114,7 @@ describe.each(ages)('a table with %s', (_, { zone = 'UTC', ...age }, [timeZone])
     const before = (await pool.query(rows)).rows;
     const { code, stdout } = await adopt('--yes', ...args);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/is a queue of this library now\n$/);
+    expect(stdout).toMatch(/is now a queue of this library\n$/);
     // Tasks for later are filed as such.
     expect((await pool.query(rows)).rows).toEqual(
       before.map((row) => (row.payload === 'later' ? { ...row, status: 'agendada' } : row)),
@@ -312,7 +312,7 @@ test('the old indexes go when that is asked for, also later', async () => {
   expect(Object.keys(await readIndexes(pool, table))).toHaveLength(14);
   expect(await adopt('--yes')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('was adopted before'),
+    stdout: expect.stringContaining('was already adopted'),
   });
 });
 
@@ -321,7 +321,7 @@ test('a table that a start has completed loses its second bell', async () => {
   await createQueue(database, { queue: table });
   expect(await report()).toMatchObject({
     adopted: true,
-    steps: [{ what: expect.stringContaining('in the place of trigger_insert_') }],
+    steps: [{ what: expect.stringContaining('replace trigger_insert_') }],
   });
   await adopt('--yes');
   const { rows } = await pool.query(

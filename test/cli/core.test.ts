@@ -39,24 +39,24 @@ test('an embedded server is not started in production', async () => {
   const { code, stderr } = await runCli(['status', '--url', 'embedded', '--table', 'tasks'], {
     env: { NODE_ENV: 'production' },
   });
-  expect([code, stderr]).toEqual([1, expect.stringContaining("'embedded', and NODE_ENV is 'production'")]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("'embedded' and NODE_ENV is 'production'")]);
 });
 
 test.each<[readonly string[], RegExp]>([
-  [['puase'], /there is no command "puase": did you mean pause\?/],
-  [['quux'], /there is no command "quux"\n/],
+  [['puase'], /unknown command "puase": did you mean pause\?/],
+  [['quux'], /unknown command "quux"\n/],
   [['help', 'resme'], /did you mean resume\?/],
-  [['pause', '--topc', 'x'], /there is no option --topc: did you mean --topic\?[^]*Usage: tarefa pause/],
-  [['insert', '--attempts', '3'], /there is no option --attempts: did you mean --max-attempts\?/],
-  [['pause', '--zzz'], /there is no option --zzz: the options are --url, .*--subscription/],
-  [['pause', '-x'], /there is no option -x/],
+  [['pause', '--topc', 'x'], /unknown option --topc: did you mean --topic\?[^]*Usage: tarefa pause/],
+  [['insert', '--attempts', '3'], /unknown option --attempts: did you mean --max-attempts\?/],
+  [['pause', '--zzz'], /unknown option --zzz: the options are --url, .*--subscription/],
+  [['pause', '-x'], /unknown option -x/],
   [['pause', '--topic'], /--topic needs a value/],
-  [['pause', '--topic', '--json'], /--topic needs a value; if "--json" is it, write --topic=--json/],
+  [['pause', '--topic', '--json'], /--topic needs a value; if the value is "--json", write --topic=--json/],
   [['pause', '--json=yes'], /--json takes no value/],
   [['pause', '--topic', 'a', '--topic', 'b'], /--topic is given twice/],
   [['pause', '--topic', 'a', '--subscription', 'b'], /not both/],
-  [['pause', 'a'], /what is "a"\?/],
-  [['pause', '--constructor'], /there is no option --constructor/],
+  [['pause', 'a'], /unexpected argument "a"/],
+  [['pause', '--constructor'], /unknown option --constructor/],
 ])('%j is refused with what to do, and nothing is done', async (args, problem) => {
   const { code, stdout, stderr } = await runCli(args, { env });
   expect([code, stdout]).toEqual([1, '']);
@@ -70,7 +70,7 @@ test('without a command it shows its help as it is, and fails: a script has forg
   expect(await runCli(['--json'])).toEqual({
     code: 1,
     stdout: help,
-    stderr: 'tarefa: no command is given\n',
+    stderr: 'tarefa: no command given\n',
   });
 });
 
@@ -87,12 +87,12 @@ testOnPostgres(
     expect(await runCli(['pause'], { env: { QUEUE_TABLE } })).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /which database\? Give --url, or set DATABASE_URL, or DB_HOST/,
+        /no database given: pass --url, or set DATABASE_URL, or DB_HOST/,
       ) as unknown,
     });
     expect(await runCli(['pause'], { env: { DATABASE_URL } })).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/which queue\? Give --table or --queue, or set QUEUE_TABLE/) as unknown,
+      stderr: expect.stringMatching(/no queue given: pass --table or --queue, or set QUEUE_TABLE/) as unknown,
     });
     const { hostname, port, username, password, pathname } = new URL(database.url);
     const parts = {
@@ -106,7 +106,7 @@ testOnPostgres(
     expect(await runCli(['pause'], { env: parts })).toMatchObject({ code: 0, stderr: '' });
     expect(await runCli(['pause'], { env: { ...parts, DB_BASE: undefined } })).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/the connection is not complete: DB_BASE/) as unknown,
+      stderr: expect.stringMatching(/the connection is incomplete: DB_BASE/) as unknown,
     });
     const url = ['--url', database.url, '--table', 'public.tasks'];
     expect(
@@ -117,7 +117,7 @@ testOnPostgres(
     expect(await runCli(['pause', '--table', 'no;table'], { env })).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /these options cannot be used:\n- table "no;table" may hold only/,
+        /these options cannot be used:\n- table "no;table" may contain only/,
       ) as unknown,
     });
   },
@@ -137,7 +137,7 @@ testOnPostgres(
     const answers = [
       [
         await ask(at((url) => (url.port = '1'))),
-        /the queue 'tasks' cannot be used: no server listens at .*:1 .*ECONNREFUSED/,
+        /the queue 'tasks' cannot be used: no server is listening at .*:1 .*ECONNREFUSED/,
       ],
       [
         await ask(at((url) => (url.username = 'nobody_here'))),
@@ -145,7 +145,7 @@ testOnPostgres(
       ],
       [await ask(at((url) => (url.protocol = 'oracle:'))), /must be a URL that begins with postgres/],
       [await ask('postgres://me:hunter2-hunter2@[::bad'), /cannot be read as a URL|must be a URL/],
-      [await runCli([at(() => undefined), 'pause']), /there is no command "postgres:\/\/.*:\*\*\*@/],
+      [await runCli([at(() => undefined), 'pause']), /unknown command "postgres:\/\/.*:\*\*\*@/],
     ] as const;
     for (const [{ code, stdout, stderr }, problem] of answers) {
       expect(stderr).toMatch(problem);
@@ -157,7 +157,7 @@ testOnPostgres(
     expect(await ask(missing.href)).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /there is no database "no_such_database" .*create database "no_such_database" owner/s,
+        /the database "no_such_database" does not exist .*create database "no_such_database" owner/s,
       ) as unknown,
     });
   },
@@ -170,7 +170,7 @@ testOnPostgres(
     expect(missing).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/there is no table \w+\.other: .*`npx tarefa migrate`/) as unknown,
+      stderr: expect.stringMatching(/the table \w+\.other does not exist: .*`npx tarefa migrate`/) as unknown,
     });
     const { rows } = await database.pool.query(`select to_regclass('other') as found`);
     expect(rows).toEqual([{ found: null }]);
@@ -178,7 +178,7 @@ testOnPostgres(
     try {
       expect(await runCli(['pause'], { env })).toMatchObject({
         code: 2,
-        stderr: expect.stringMatching(/made by a newer version .*upgrade nestjs-tarefa/) as unknown,
+        stderr: expect.stringMatching(/created by a newer version .*upgrade nestjs-tarefa/) as unknown,
       });
     } finally {
       await database.pool.query('update tarefa_migration set version = version - 1000');
@@ -193,7 +193,7 @@ test('built and in a process of its own it answers, and ends', async () => {
   expect(child.stderr).toBe('');
   const wrong = spawnCli(['nothing'], env);
   expect((await wrong.exit).code).toBe(1);
-  expect(wrong.stderr).toContain('there is no command "nothing"');
+  expect(wrong.stderr).toContain('unknown command "nothing"');
 });
 
 test('Ctrl-C ends a process: one that watches with 0, one that waits for the database with 130', async () => {

@@ -109,8 +109,8 @@ test('psql runs it, and stops at no statement', async () => {
 
 describe('the arguments of db-gen', () => {
   test.each([
-    [[], 'a schema and a queue are needed'],
-    [['public'], 'a queue is needed'],
+    [[], 'a schema and a queue are required'],
+    [['public'], 'a queue is required'],
   ])('with the arguments %j it shows how it is used, and exits with 1', async (args, problem) => {
     const { code, stdout, stderr } = await runCli(['db-gen', ...args]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -132,14 +132,14 @@ describe('the arguments of db-gen', () => {
 });
 
 test.each([
-  [['public; drop table x', 'orders'], 'the schema "public; drop table x" may hold only letters'],
-  [['a.b', 'orders'], 'the schema "a.b" has a dot'],
-  [['public', 'order-s'], 'the queue "order-s" may hold only letters'],
-  [['public', 'a.b'], 'the queue "a.b" has a dot'],
+  [['public; drop table x', 'orders'], 'the schema "public; drop table x" may contain only letters'],
+  [['a.b', 'orders'], 'the schema "a.b" contains a dot'],
+  [['public', 'order-s'], 'the queue "order-s" may contain only letters'],
+  [['public', 'a.b'], 'the queue "a.b" contains a dot'],
   [['public', '1st'], 'must not begin with a digit'],
   [['public', 'a'.repeat(51)], 'is longer than 50 characters'],
-  [['public', 'orders', `it's`], 'which no channel may'],
-  [['public', 'orders', '--subscriptions', 'a b'], 'the subscriptions table "a b" may hold only letters'],
+  [['public', 'orders', `it's`], 'which a channel name cannot'],
+  [['public', 'orders', '--subscriptions', 'a b'], 'the subscriptions table "a b" may contain only letters'],
 ])('names that are not plain are refused: %j', async (args, problem) => {
   const { code, stdout, stderr } = await runCli(['db-gen', ...args]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

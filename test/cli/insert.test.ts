@@ -52,7 +52,7 @@ test('a unique key is inserted once: a second insert is an error, its id, or tak
   expect(replaced.stdout.trimEnd()).toBe(id);
   expect(await rows('payload, chave_unica')).toEqual([{ payload: 'three', chave_unica: 'p:k' }]);
   const alone = await insert(['--topic', 'pack', '--on-conflict', 'return']);
-  expect(alone.stderr).toContain('--on-conflict needs the key that it is about: --unique <key>');
+  expect(alone.stderr).toContain('--on-conflict requires --unique <key>');
 });
 
 test('lines of a file may have unique keys, of which those that are taken are passed by', async () => {
@@ -65,7 +65,7 @@ test('lines of a file may have unique keys, of which those that are taken are pa
   const optioned = await insertLines(kept, ['--unique', 'k']);
   expect(optioned.stderr).toContain('--unique is for a single task');
   const refused = await insertLines(line('k'));
-  expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("must be 'return' among many")]);
+  expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("must be 'return' when many")]);
 });
 
 test('one task from arguments is inserted as it was said, and its id printed', async () => {
@@ -121,7 +121,7 @@ test('as JSON the id comes as a document', async () => {
 
 test.each<[readonly string[], RegExp]>([
   [[], /give --topic for one, or --file for many/],
-  [['pack'], /what is "pack"\?/],
+  [['pack'], /unexpected argument "pack"/],
   [['--topic', 'a', '--priority', 'high'], /--priority must be a whole number/],
   [['--topic', 'a', '--delay', '5'], /--delay must be a time such as 500ms.*not "5"/],
   [
@@ -131,15 +131,15 @@ test.each<[readonly string[], RegExp]>([
   [['--topic', 'a', '--run-at', 'tomorrow'], /runAt must be a Date or ISO 8601/],
   [['--topic', 'a', '--tenant', 'x'], /tenant must be a whole number/],
   [['--topic', 'a', '--metadata', '[1]'], /--metadata must be a JSON object/],
-  [['--topic', 'a', '--metadata', '{"n":1970670598291982290}'], /--metadata holds a number that is too long/],
+  [['--topic', 'a', '--metadata', '{"n":1970670598291982290}'], /--metadata contains a number that is too long/],
   [
     ['--topic', 'a', '--payload', '@/nowhere/at/all'],
-    /\/nowhere\/at\/all cannot be read: there is no such file/,
+    /cannot read \/nowhere\/at\/all: no such file/,
   ],
-  [['--topic', 'a', '--payload', '@/'], /cannot be read: it is a folder/],
-  [['--topic', 'a', '--skip', '3'], /--skip goes with --file/],
+  [['--topic', 'a', '--payload', '@/'], /cannot read \/: it is a directory/],
+  [['--topic', 'a', '--skip', '3'], /--skip requires --file/],
   [['--file', '-', '--payload', 'x'], /--payload is for a single task/],
-  [['--file', '/nowhere'], /\/nowhere cannot be read/],
+  [['--file', '/nowhere'], /cannot read \/nowhere/],
   [['--file', '-', '--batch-commit', '0'], /--batch-commit must be a whole number from 1/],
 ])('%j is refused, and nothing is inserted', async (args, problem) => {
   const { code, stdout, stderr } = await insert(args);
@@ -159,7 +159,7 @@ test('a payload that is too large or no text is refused before it is read to its
     input: Readable.from([Buffer.from([0xff])]),
   });
   expect([large.code, bytes.code]).toEqual([1, 1]);
-  expect(large.stderr).toMatch(/more than maxPayloadBytes \(1048576\)/);
+  expect(large.stderr).toMatch(/larger than maxPayloadBytes \(1048576\)/);
   expect(bytes.stderr).toMatch(/in standard input is not UTF-8/);
   expect(large.stderr).not.toContain('secretsecret');
 });
@@ -212,21 +212,21 @@ test('what is wrong with a line is said with its number and not with its payload
   expect([code, stdout]).toEqual([3, '']);
   expect(stderr).not.toContain('secret');
   const problems = [
-    /^line 2: is not JSON/,
-    /^line 3: is not JSON, from character 17 on/,
-    /^line 4: is not JSON/,
-    /^line 5: must be an object such as \{"topic":"send-receipt"\}, not a list/,
+    /^line 2: is not valid JSON/,
+    /^line 3: is not valid JSON: error at character 17/,
+    /^line 4: is not valid JSON/,
+    /^line 5: must be an object such as \{"topic":"send-receipt"\}, not an array/,
     /^line 6: a task has no field "topc": did you mean 'topic'\?/,
     /^line 7: a task has no field "__proto__"$/,
     /^line 8: the payload has 1200000 bytes, more than maxPayloadBytes \(1048576\)$/,
-    /^line 9: payload cannot be stored: PostgreSQL text holds no NUL/,
-    /^line 10: is not JSON/,
+    /^line 9: payload cannot be stored: PostgreSQL text cannot contain it/,
+    /^line 10: is not valid JSON/,
     /^line 11: topic has more than 250 characters$/,
     /^line 12: delayMs must be a number of milliseconds/,
     /^line 13: runAt must be a Date or ISO 8601/,
     /^line 14: tenant must be a whole number/,
-    /^line 15: metadata holds a number that is too long/,
-    /^line 16: is not UTF-8: save the file in that encoding$/,
+    /^line 15: metadata contains a number that is too long/,
+    /^line 16: is not UTF-8: save the file as UTF-8$/,
     /^nothing was inserted$/,
   ];
   const said = stderr.trimEnd().split('\n');
@@ -280,7 +280,7 @@ test('--dry-run checks lines without a database', async () => {
   const bad = await insertLines('{"topic":"a"}\n{"topik":"b"}', ['--dry-run'], nowhere);
   expect(bad).toMatchObject({ code: 3, stdout: '' });
   expect(bad.stderr).toMatch(
-    /^line 2: .*did you mean 'topic'\?\n1 line with errors; 1 task would be fine\n$/,
+    /^line 2: .*did you mean 'topic'\?\n1 line with errors; 1 valid task\n$/,
   );
   const inserted = await insertLines('{"topic":"a"}', [], nowhere);
   expect(inserted.code).toBe(2);
@@ -294,7 +294,7 @@ test('--batch-commit keeps what was committed, and --skip goes on after it', asy
   const first = await insertLines(text, ['--batch-commit', '5']);
   expect(first.code).toBe(3);
   expect(first.stderr).toMatch(
-    /^line 19: .*\n15 tasks of the lines up to 16 are inserted: go on with --skip 16\n$/,
+    /^line 19: .*\n15 tasks from the lines up to 16 were inserted: continue with --skip 16\n$/,
   );
   const second = await insertLines(text.replace('{"no":1}', '{"payload":"17"}'), ['--skip', '16', '--json']);
   expect(JSON.parse(second.stdout)).toMatchObject({ inserted: 10, committedThrough: 26, errorCount: 0 });

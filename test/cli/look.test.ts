@@ -25,7 +25,7 @@ interface Listed {
 
 test('tasks are listed page by page, and never with their payloads', async () => {
   await bench.start({ worker: false });
-  expect(await cli.run(['tasks'])).toEqual({ code: 0, stdout: 'no attempt is like that\n', stderr: '' });
+  expect(await cli.run(['tasks'])).toEqual({ code: 0, stdout: 'no attempt matches\n', stderr: '' });
   const ids = await cli.rows(
     'processo, payload, mensagem, dead, tenant, chave_externa, status, reenfileirado, data_hora',
     `'a', 'secret payload', 'it broke', false, 7, 'k1', 'falha', true, now() - interval '2 days'`,
@@ -63,15 +63,15 @@ test.each<[readonly string[], RegExp]>([
   [['tasks', '--limit', '1e2'], /--limit must be/],
   [['tasks', '--since', 'yesterday'], /--since must be a time such as 2026-01-31.* not "yesterday"/],
   [['tasks', '--since', '2026-13-45'], /--since must be a time/],
-  [['tasks', '--after', 'x'], /"x" is not an attempt.s id/],
+  [['tasks', '--after', 'x'], /"x" is not an attempt id/],
   [['tasks', '--tenant', 'x'], /tenant/],
-  [['tasks', '17'], /what is "17"\? One task is shown by `tarefa task <id>`/],
-  [['task'], /which task\?/],
-  [['task', '1', '2'], /one task at a time/],
-  [['task', '17x'], /"17x" is not an attempt.s id/],
-  [['task', '99999999999999999999'], /is not an attempt.s id/],
+  [['tasks', '17'], /unexpected argument "17": `tarefa task <id>` shows one task/],
+  [['task'], /no task given/],
+  [['task', '1', '2'], /task takes one id only/],
+  [['task', '17x'], /"17x" is not an attempt id/],
+  [['task', '99999999999999999999'], /is not an attempt id/],
   [['status', 'now'], /status takes no arguments/],
-  [['status', '--interval', '5'], /--interval goes with --watch/],
+  [['status', '--interval', '5'], /--interval requires --watch/],
   [['status', '--watch', '--interval', '0'], /--interval must be a number from 0.1/],
 ])('%j is refused before anything is asked', async (args, problem) => {
   await bench.start({ worker: false });
@@ -161,7 +161,7 @@ test('a task is shown with its attempts, replays, dead tasks, publication and de
     code: 2,
     stdout: '',
     stderr: expect.stringMatching(
-      /^tarefa task: there is no attempt 999999: it may have been purged, or .*\n$/,
+      /^tarefa task: attempt 999999 not found: it may have been purged, or .*\n$/,
     ),
   });
 });
@@ -198,7 +198,7 @@ test('the status shows what waits, who works and what it costs, as text and as J
   const { worker, queue } = await bench.start({ pollIntervalMs: 0 });
   const empty = await cli.run(['status']);
   expect(empty).toMatchObject({ code: 0, stderr: '' });
-  expect(empty.stdout).toContain('none: nothing waits that is due');
+  expect(empty.stdout).toContain('none: no due task is waiting');
   await fill(queue);
   const { stdout, code } = await cli.run(['status']);
   expect(code).toBe(0);

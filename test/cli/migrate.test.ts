@@ -25,7 +25,7 @@ test('an empty database gets a whole queue, then there is nothing to do', async 
   const first = await migrate();
   expect(first).toMatchObject({ code: 0, stderr: '' });
   expect(first.stdout).toMatch(
-    new RegExp(`^${schema}.tasks: not there\\n1/1 make the queue .*\\n${schema}.tasks is up to date\\n$`),
+    new RegExp(`^${schema}.tasks: not found\\n1/1 create the queue .*\\n${schema}.tasks is up to date\\n$`),
   );
   const made = await readSchema(pool, schema);
   expect(await migrate()).toEqual({

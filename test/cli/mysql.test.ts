@@ -41,7 +41,7 @@ async function useQueue(table: string): Promise<string | undefined> {
 test('migrate says what is missing, makes it, and has nothing to do then', async () => {
   const plan = await run(['migrate', '--plan']);
   expect(plan).toMatchObject({ code: 0, stderr: '' });
-  expect(plan.stdout).toContain(`${database.name}.tasks: not there\n1/`);
+  expect(plan.stdout).toContain(`${database.name}.tasks: not found\n1/`);
   expect((await json(['migrate', '--check'], 3))['upToDate']).toBe(false);
   const made = await run(['migrate']);
   expect(made).toMatchObject({ code: 0, stderr: '' });
@@ -81,8 +81,8 @@ test('the script of db-gen makes a queue, and may be run again', async () => {
 test('what only PostgreSQL has is refused in a sentence', async () => {
   for (const [args, text] of [
     [['adopt', 'tasks'], 'only tables of nsj-queue-lib in PostgreSQL can be adopted'],
-    [['migrate', '--partition'], 'only tables in PostgreSQL are divided into partitions'],
-    [['db-gen', 'a', 'b', '--database', 'mysql', '--partitioned'], 'only tables in PostgreSQL'],
+    [['migrate', '--partition'], 'only PostgreSQL tables can be partitioned'],
+    [['db-gen', 'a', 'b', '--database', 'mysql', '--partitioned'], 'only PostgreSQL tables can be'],
     [['db-gen', 'a', 'b', '--database', 'oracle'], '--database must be postgres or mysql, not "oracle"'],
   ] as const) {
     const { code, stderr } = await run(args);
@@ -148,6 +148,6 @@ test('a server that is not there is exit code 2', async () => {
     't',
   ]);
   expect(code).toBe(2);
-  expect(stderr).toContain('no server listens at 127.0.0.1:1');
+  expect(stderr).toContain('no server is listening at 127.0.0.1:1');
   expect(stderr).not.toContain('secret');
 });

@@ -47,9 +47,9 @@ test('migrate --partition says what it would do, does it, and has nothing to do 
 });
 
 test.each([
-  [['migrate', '--every', '500'], '--every needs --partition'],
+  [['migrate', '--every', '500'], '--every requires --partition'],
   [['migrate', '--partition', '--every', '5'], '--every must be a whole number from 10'],
-  [['db-gen', 'public', 'orders', '--every', '500'], '--every needs --partitioned'],
+  [['db-gen', 'public', 'orders', '--every', '500'], '--every requires --partitioned'],
 ])('%j is a mistake', async (args, message) => {
   const { code, stderr } = await runCli([...args, ...(args[0] === 'migrate' ? url : [])]);
   expect({ code, stderr }).toEqual({

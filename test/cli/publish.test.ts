@@ -57,7 +57,7 @@ test('a publication that nobody gets is inserted, and that is said', async () =>
   const { code, stdout, stderr } = await runCli(['publish', '--topic', 'order-palced'], { env });
   expect(code).toBe(0);
   expect(stdout).toMatch(/^\d+\n$/);
-  expect(stderr).toBe('no active subscription has the topic "order-palced": nobody gets it\n');
+  expect(stderr).toBe('no active subscription has the topic "order-palced": nobody will receive it\n');
 });
 
 test('a publication needs a topic, in each line too', async () => {

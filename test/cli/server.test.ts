@@ -93,9 +93,9 @@ test('while a worker of this library lives, no other gets a lock, which is said 
   await app.close();
   expect(await routine.call('try_lock(1)')).toBe('True');
   const { stdout } = await stop();
-  const told = /gives workers of nsj-queue-lib no locks: process \d+ on \S+ has a worker of the queue/g;
+  const told = /grants no locks to workers of nsj-queue-lib: process \d+ on \S+ has a worker of the queue/g;
   expect([...stdout.matchAll(told)]).toHaveLength(1);
-  expect(stdout).toContain('the server gives workers of nsj-queue-lib locks again');
+  expect(stdout).toContain('the server grants locks to workers of nsj-queue-lib again');
 });
 
 test('what was locked before a worker of this library began stays so until it is released', async () => {
@@ -174,7 +174,7 @@ test('options stand above variables', async () => {
     await NsjSocket.open(notifyPort)
   ).closed;
   const { stdout } = await stop();
-  expect(stdout).toMatch(/refused a client from 127\.0\.0\.1: 1 are connected to port \d+/);
+  expect(stdout).toMatch(/refused a client from 127\.0\.0\.1: 1 clients are connected to port \d+/);
 });
 
 test('an address that others reach has to be said twice, and is warned of', async () => {
@@ -188,7 +188,7 @@ test('an address that others reach has to be said twice, and is warned of', asyn
   const { code, stdout } = await stop();
   expect(code).toBe(0);
   expect(stdout).toMatch(
-    /WARN .*listens on 0\.0\.0\.0, and its wire has neither authentication nor encryption/,
+    /WARN .*listens on 0\.0\.0\.0, and its protocol has neither authentication nor encryption/,
   );
 });
 
@@ -198,14 +198,14 @@ test('ports that another program has are named', async () => {
   expect([code, stderr]).toEqual([
     1,
     expect.stringMatching(
-      /cannot listen: .*EADDRINUSE.*\. Is another one running here\? Free the ports \d+ and 0/,
+      /cannot listen: .*EADDRINUSE.*\. Is another server already running here\? Free the ports \d+ and 0/,
     ),
   ]);
   expect((await stop()).code).toBe(0);
 });
 
 test.each<[readonly string[], RegExp]>([
-  [['server', 'now'], /what is "now"\?/],
+  [['server', 'now'], /unexpected argument "now"/],
   [['server', '--max-clients', '0'], /--max-clients must be a whole number from 1 to 10000/],
   [['server', '--check-interval', 'often'], /--check-interval must be a number/],
 ])('%j is refused', async (args, message) => {

@@ -21,7 +21,7 @@ test('nothing is said where nothing needs attention', () => {
 test.each<[QueueProblem, string]>([
   [
     { kind: 'stalled-worker', workerId: '7', reason: 'its session is down', forMs: 90_000 },
-    'worker 7 has stood still for 1 min 30 s and takes no tasks: its session is down',
+    'worker 7 has been stalled for 1 min 30 s and takes no tasks: its session is down',
   ],
   [
     { kind: 'no-worker', ...mail, waitingMs: 60_000, count: 1, isCapped: false },
@@ -37,15 +37,15 @@ test.each<[QueueProblem, string]>([
   ],
   [
     { kind: 'lost-worker', workerId: '7', host: 'a', pid: 5 },
-    'worker 7 (a, pid 5) was lost: others take over what it ran',
+    'worker 7 (a, pid 5) was lost: other workers take over its tasks',
   ],
   [
     { kind: 'lag-growing', lagMs: 90_000, beforeMs: 60_000, overMs: 300_000 },
-    'the workers do not keep up: the oldest task waits for 1 min 30 s, and waited for 1 min 0 s 5 min 0 s ago',
+    'the workers are not keeping up: the oldest task has been waiting for 1 min 30 s (5 min 0 s ago: 1 min 0 s)',
   ],
   [
     { kind: 'late-scheduled', lateMs: 90_000 },
-    'scheduled tasks are late by 1 min 30 s: workers make them pending',
+    'scheduled tasks are late by 1 min 30 s: a worker must make them pending',
   ],
   [
     { kind: 'inconsistent', inconsistency: 'no-dead-task', count: 1, ids: ['17'] },
@@ -65,11 +65,11 @@ test.each<[QueueProblem, string]>([
   ],
   [
     { kind: 'old-snapshot', sinceMs: 3_600_000, transactions: 12, holder: 'session, psql' },
-    'dead rows stay in the table: an old snapshot is held by session, psql, open for 1 h 0 min (12 transactions old)',
+    'dead rows cannot be removed: an old snapshot is held by session, psql, open for 1 h 0 min (12 transactions old)',
   ],
   [
     { kind: 'notify-full', usage: 0.61 },
-    `PostgreSQL's queue of notifications is 61% full: a session listens and keeps a transaction open; commits that notify are refused when it is full`,
+    `PostgreSQL's notification queue is 61% full: a listening session keeps a transaction open; commits that notify fail once it is full`,
   ],
   [
     { kind: 'discarded', ...mail, count: 2 },
@@ -93,9 +93,9 @@ test.each<[QueueProblem, string]>([
   ],
   [
     { kind: 'paused', topic: null, subscriptionId: null, since: hourAgo, count: 3 },
-    'topic (none) is paused since 2026-01-31T11:00:00.000Z: 3 tasks waiting',
+    'topic (none) has been paused since 2026-01-31T11:00:00.000Z: 3 tasks waiting',
   ],
-  [{ kind: 'unread', section: 'size', reason: 'it took too long' }, 'not known: size (it took too long)'],
+  [{ kind: 'unread', section: 'size', reason: 'it took too long' }, 'could not be read: size (it took too long)'],
 ])('%o is told in words', (problem, text) => {
   expect(shown([problem])).toEqual(['problems        1', text]);
 });

@@ -13,10 +13,10 @@ interface Answer {
 
 test('subscriptions are added, listed, disabled, enabled and removed', async () => {
   await bench.start({ worker: false });
-  expect((await cli.run(['subscriptions'])).stdout).toBe('there is no subscription\n');
+  expect((await cli.run(['subscriptions'])).stdout).toBe('no subscriptions\n');
   expect(await cli.run(['subscriptions', 'add', 'index', 'placed'])).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^subscription index is added\n$/) as unknown,
+    stdout: expect.stringMatching(/^subscription index added\n$/) as unknown,
   });
   await cli.json(['subscriptions', 'add', 'stock', 'packed', '--tenant', '7', '--group', 'g', '--inactive']);
   const { rows } = await bench.pool.query(
@@ -33,7 +33,7 @@ test('subscriptions are added, listed, disabled, enabled and removed', async () 
     (await cli.json<Answer>(['subscriptions', 'list', '--topic', 'packed'])).subscriptions,
   ).toMatchObject([{ id: 'stock', active: false, tenant: '7' }]);
   expect((await cli.run(['subscriptions', 'enable', 'stock'])).stdout).toBe(
-    'subscription stock is enabled\n',
+    'subscription stock enabled\n',
   );
   expect(await cli.json(['subscriptions', 'disable', 'index'])).toMatchObject({
     subscriptions: [{ active: false }],
@@ -43,9 +43,9 @@ test('subscriptions are added, listed, disabled, enabled and removed', async () 
     (await cli.json<Answer>(['subscriptions'])).subscriptions.map(({ id, active }) => [id, active]),
   ).toEqual([['stock', true]]);
   for (const [args, problem] of [
-    [['add', 'stock', 'packed'], /there is a subscription 'stock' already/],
-    [['remove', 'index'], /there is no subscription "index"/],
-    [['enable', 'index'], /there is no subscription "index"/],
+    [['add', 'stock', 'packed'], /subscription 'stock' already exists/],
+    [['remove', 'index'], /subscription "index" not found/],
+    [['enable', 'index'], /subscription "index" not found/],
   ] as const) {
     const { code, stderr } = await cli.run(['subscriptions', ...args]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(problem)]);
@@ -105,7 +105,7 @@ test('a secret of a webhook is said once, and stored as the application stores i
     JSON.stringify((await bench.pool.query('select secrets from tasks_webhook order by subscriber_id')).rows);
   const plain = await cli.run(['subscriptions', 'secret', 'crm']);
   expect(plain).toMatchObject({ code: 0, stdout: expect.stringMatching(/^whsec_.{44}\n$/) as unknown });
-  expect(plain.stderr).toContain('this once');
+  expect(plain.stderr).toContain('only once');
   expect(await stored()).toContain(plain.stdout.trim());
   // From here on the application encrypts.
   await app.get(QueueWebhooks).createSecret('erp');
@@ -122,7 +122,7 @@ test('a secret of a webhook is said once, and stored as the application stores i
   expect(await stored()).not.toBe(before);
   for (const [id, problem] of [
     ['code', /"code" has no URL/],
-    ['nobody', /there is no subscription "nobody"/],
+    ['nobody', /subscription "nobody" not found/],
   ] as const) {
     expect((await cli.run(['subscriptions', 'secret', id], { env })).stderr).toMatch(problem);
   }
@@ -131,10 +131,10 @@ test('a secret of a webhook is said once, and stored as the application stores i
 });
 
 test.each<[readonly string[], RegExp]>([
-  [['lst'], /subscriptions cannot "lst": did you mean list\?/],
-  [['constructor'], /subscriptions cannot "constructor": one of list, add/],
+  [['lst'], /unknown subscriptions command "lst": did you mean list\?/],
+  [['constructor'], /unknown subscriptions command "constructor": use one of list, add/],
   [['add', 'x'], /subscriptions add takes an id and a topic/],
-  [['list', 'x'], /subscriptions list takes nothing/],
+  [['list', 'x'], /subscriptions list takes no arguments/],
   [['remove'], /subscriptions remove takes an id/],
   [['add', 'x', 'y', '--webhook', 'ftp://hunter2'], /url must be an address that begins with http/],
   [['add', 'x', 'y', '--method', 'BREW'], /httpMethod must be one of/],

@@ -167,8 +167,8 @@ test('as a process it ends with 0 at SIGTERM, and its lines are JSON with --json
 });
 
 testOnPostgres.each<[readonly string[], Record<string, string>, number, RegExp]>([
-  [['worker'], {}, 1, /which work\? --webhooks delivers webhooks; tasks with code run in your application/],
-  [['worker', '--webhooks', 'now'], {}, 1, /what is "now"\?/],
+  [['worker'], {}, 1, /no work given: pass --webhooks to deliver webhooks; tasks with code run in your application/],
+  [['worker', '--webhooks', 'now'], {}, 1, /unexpected argument "now"/],
   [['worker', '--webhooks', '--concurrency', '0'], {}, 1, /--concurrency must be a whole number from 1/],
   [
     ['worker', '--webhooks', '--redirects', 'maybe'],
@@ -182,13 +182,13 @@ testOnPostgres.each<[readonly string[], Record<string, string>, number, RegExp]>
     1,
     /"not a host" is not a CIDR range, an address or a host name/,
   ],
-  [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key is the base64 of 32 bytes/],
-  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /there is no table \w+\.nothing: check the name/],
+  [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key must be 32 bytes in base64/],
+  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the table \w+\.nothing does not exist: check the name/],
   [
     ['worker', '--webhooks', '--url', 'postgres://nobody:hidden@127.0.0.1:1/none', '--connect-retry', '0'],
     {},
     2,
-    /no server listens at 127\.0\.0\.1:1 \(connect ECONNREFUSED/,
+    /no server is listening at 127\.0\.0\.1:1 \(connect ECONNREFUSED/,
   ],
 ])('%j is refused with what to do', async (args, variables, exit, problem) => {
   const { code, stdout, stderr } = await runCli(args, { env: { ...env, ...variables } });

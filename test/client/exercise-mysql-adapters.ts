@@ -206,7 +206,7 @@ export function exerciseAdapters(flavour: MysqlFlavour): void {
     ['a pool of mysql2', () => fromMysql2(libraries.pool)],
   ])('%s without a transaction is refused', (_, adapt) => {
     expect(adapt).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }) as Error);
-    expect(adapt).toThrow(/a transaction was asked for/);
+    expect(adapt).toThrow(/a transaction is required/);
   });
 
   test('a connection of mysql2 that has begun nothing, or is not wrapped, is refused before anything is inserted', async () => {
@@ -216,7 +216,7 @@ export function exerciseAdapters(flavour: MysqlFlavour): void {
     const outside = queue.insertTask(task(key), { tx: fromMysql2(connection) });
     await expect(outside).rejects.toMatchObject({
       code: 'INPUT_INVALID',
-      message: expect.stringContaining('a connection of mysql2 without one') as unknown,
+      message: expect.stringContaining('a mysql2 connection without a transaction') as unknown,
     });
     for (const tx of [connection, libraries.pool] as unknown as SqlHandle[]) {
       await expect(queue.insertTask(task(key), { tx })).rejects.toMatchObject({

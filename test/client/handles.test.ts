@@ -52,7 +52,7 @@ test('a pool, and a client that has not begun, are refused as the transaction of
     for (const tx of [pool, client]) {
       await expect(queue.insertTask({ topic: 'a' }, { tx })).rejects.toMatchObject({
         code: 'INPUT_INVALID',
-        message: expect.stringContaining('a transaction was asked for') as unknown,
+        message: expect.stringContaining('a transaction is required') as unknown,
       });
     }
     // Sent in one go: what the client knows of its transaction is from before.

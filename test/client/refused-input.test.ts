@@ -47,12 +47,12 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   [
     'BullMQ’s word for the age of history',
     { removeOnComplete: true },
-    /no field 'removeOnComplete': purgeMaxAgeDays of the queue says/,
+    /no field 'removeOnComplete': purgeMaxAgeDays of the queue sets/,
   ],
   [
     'several words of BullMQ at once',
     { name: 'x', data: {}, backoff: 5 },
-    /no field 'name': did you mean 'topic'\? a task has no field 'data': did you mean 'payload'\? a task has no field 'backoff': its handler/,
+    /no field 'name': did you mean 'topic'\? a task has no field 'data': did you mean 'payload'\? a task has no field 'backoff': set it on the handler/,
   ],
   [
     'more unknown fields than one reads',
@@ -64,7 +64,7 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   [
     'BullMQ’s word for a rule of the handler',
     { backoff: 5 },
-    /no field 'backoff': its handler has it, as in @TaskHandler\('topic', \{ retryDelayMs \}\); nothing was done$/,
+    /no field 'backoff': set it on the handler, as in @TaskHandler\('topic', \{ retryDelayMs \}\); nothing was done$/,
   ],
   ['BullMQ’s word for attempts', { attempts: 5 }, /no field 'attempts': did you mean 'maxAttempts'\?/],
   ['no attempts', { maxAttempts: 0 }, /maxAttempts must be a whole number from 1 to 1000000 \(got 0\)/],
@@ -73,7 +73,7 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   [
     'BullMQ’s word for recurring',
     { repeat: {} },
-    /no field 'repeat': @Recurring and QueueAdmin\.schedules say when/,
+    /no field 'repeat': use @Recurring or QueueAdmin\.schedules/,
   ],
   ['a topic that is no text', { topic: 5 }, /topic must be text \(got 5\); nothing was inserted/],
   ['a topic that is too long', { topic: 'x'.repeat(251) }, /topic has more than 250 characters/],
@@ -82,8 +82,8 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   ['an external key that is too long', { externalKey: '🍵'.repeat(101) }, /externalKey has more than 100/],
   ['a group that is too long', { group: 'x'.repeat(41) }, /group has more than 40/],
   ['a group that is no text', { group: {} }, /group must be text/],
-  ['NUL in a text', { externalKey: 'a\0b' }, /externalKey must not hold a NUL/],
-  ['NUL in the payload', { payload: 'a\0b' }, /payload cannot be stored: PostgreSQL text holds no NUL/],
+  ['NUL in a text', { externalKey: 'a\0b' }, /externalKey must not contain a NUL/],
+  ['NUL in the payload', { payload: 'a\0b' }, /payload cannot be stored: PostgreSQL text cannot contain it/],
   ['a fractional tenant', { tenant: 1.5 }, /tenant must be a whole number/],
   ['a tenant that is no number', { tenant: 'shop' }, /tenant must be a whole number/],
   ['an empty tenant', { tenant: '' }, /tenant must be a whole number/],
@@ -92,14 +92,14 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
     { tenant: 2n ** 63n },
     /tenant must be a whole number of at most 63 bits/,
   ],
-  ['a tenant that lost its last digits', { tenant: 2 ** 53 }, /give text beyond 2\^53/],
+  ['a tenant that lost its last digits', { tenant: 2 ** 53 }, /beyond 2\^53 give it as text/],
   ['a fractional priority', { priority: 0.5 }, /priority must be a whole number of 32 bits/],
   ['a priority of more than 32 bits', { priority: 2 ** 31 }, /priority must be a whole number/],
   ['a priority as text', { priority: '5' }, /priority must be a whole number/],
   ['an invalid date', { runAt: new Date(Number.NaN) }, /runAt must be a Date or ISO 8601 text/],
   ['a date beyond the year 9999', { runAt: new Date(8.64e15) }, /runAt must be/],
   ['text that is no time', { runAt: 'tomorrow' }, /runAt must be/],
-  ['a time without zone', { runAt: '2126-01-01T10:00:00' }, /with its time zone/],
+  ['a time without zone', { runAt: '2126-01-01T10:00:00' }, /with a time zone/],
   ['a day without time', { runAt: '2126-01-01' }, /runAt must be/],
   ['a date as JavaScript shows it', { runAt: String(new Date()) }, /runAt must be/],
   ['a month that does not exist', { runAt: '2126-13-01T10:00:00Z' }, /runAt must be/],
@@ -126,7 +126,7 @@ test.each([undefined, null, 'task', 5])('the task %s is no object', async (task)
 
 test('a topic in the place of the task is told where it belongs', async () => {
   expect(await refusals('send-mail')).toEqual(
-    refused('INPUT_INVALID', /a task must be an object, as \{ topic, payload \} \(got "send-mail"\)/),
+    refused('INPUT_INVALID', /a task must be an object such as \{ topic, payload \} \(got "send-mail"\)/),
   );
 });
 
@@ -135,7 +135,7 @@ test('metadata with a number that would be rounded is refused', () => {
   const writing = vi.spyOn(JSON, 'stringify').mockReturnValueOnce('{"id":1970670598291982290}');
   try {
     const encode = (): unknown => encodeTask({ metadata: {} }, false, 100);
-    expect(encode).toThrow(/metadata holds a number that is too long for JSON in JavaScript/);
+    expect(encode).toThrow(/metadata contains a number that is too long for JSON in JavaScript/);
   } finally {
     writing.mockRestore();
   }
@@ -144,8 +144,8 @@ test('metadata with a number that would be rounded is refused', () => {
 test.each<readonly [name: string, payload: unknown, message: RegExp]>([
   ['a cycle', cycle, /cannot be written as JSON: .*circular/],
   ['a bigint inside', { id: 5n }, /cannot be written as JSON: .*BigInt/],
-  ['a function', () => 5, /is a function, which has no text/],
-  ['a symbol', Symbol('x'), /is a symbol, which has no text/],
+  ['a function', () => 5, /is a function, which cannot be written as text/],
+  ['a symbol', Symbol('x'), /is a symbol, which cannot be written as text/],
   [
     'a toJSON that throws',
     {
@@ -155,9 +155,9 @@ test.each<readonly [name: string, payload: unknown, message: RegExp]>([
     },
     /cannot be written as JSON: Error: no JSON today/,
   ],
-  ['a toJSON of nothing', { toJSON: () => undefined }, /is written as nothing/],
-  ['a Map', new Map([['id', 5]]), /holds a value of the kind Map, which JSON would write as \{\}/],
-  ['a Set inside', { ids: new Set([5]) }, /holds a value of the kind Set, which/],
+  ['a toJSON of nothing', { toJSON: () => undefined }, /has a toJSON\(\) that returns nothing/],
+  ['a Map', new Map([['id', 5]]), /contains a value of type Map, which JSON would write as \{\}/],
+  ['a Set inside', { ids: new Set([5]) }, /contains a value of type Set, which/],
 ])('a payload with %s cannot be serialised, and nothing is inserted', async (_, payload, message) => {
   expect(await refusals({ topic: 'x', payload })).toEqual(refused('PAYLOAD_NOT_SERIALISABLE', message));
 });

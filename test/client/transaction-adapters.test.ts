@@ -145,7 +145,7 @@ test.each<[string, () => SqlHandle]>([
   ['Prisma', () => fromPrisma({ $connect: () => {}, $queryRawUnsafe: async () => [] } as never)],
 ])('%s without a transaction is refused', (_, adapt) => {
   expect(adapt).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }) as Error);
-  expect(adapt).toThrow(/a transaction was asked for/);
+  expect(adapt).toThrow(/a transaction is required/);
 });
 
 function pick(key: string): EquivalentTaskInput {

@@ -54,7 +54,7 @@ export function exerciseBellOption(open: () => Promise<BellDatabase>): void {
     }
 
     const isDeaf = ({ message }: { readonly message: string }): boolean =>
-      message.startsWith('this worker cannot listen, and tries again: ');
+      message.startsWith('this worker cannot listen and is retrying: ');
 
     class Quick {
       @TaskHandler('quick')
@@ -183,7 +183,7 @@ export function exerciseBellOption(open: () => Promise<BellDatabase>): void {
       await queue.ring();
       expect(lines).toEqual([
         expect.stringMatching(
-          /^rings of this process are lost, so that workers find its tasks when they poll: the connection to /,
+          /^rings of this process are lost, so workers find its tasks only when they poll: the connection to /,
         ),
       ]);
       await database.run(`delete from tasks where processo = 'rung'`);

@@ -51,10 +51,10 @@ test.each(['listen', 'poll'] as const)(
     await completed;
     const said = logger.of('warn').filter((line) => line.includes('cannot listen'));
     expect(said).toEqual([
-      `this worker cannot listen, and tries again: could not access status of transaction 0. ` +
+      `this worker cannot listen and is retrying: could not access status of transaction 0. ` +
         (wake === 'poll'
-          ? 'It polls, as it is told to'
-          : 'Until then it looks for tasks every 1000 ms at least'),
+          ? 'It polls, as configured'
+          : 'Until then it polls for tasks at least every 1000 ms'),
     ]);
   },
 );

@@ -101,7 +101,7 @@ const views: readonly (readonly [string, () => string, (page: Page) => Promise<v
     'dialog that retries all',
     () => '#/tasks?status=failed',
     async (page) => {
-      await page.getByRole('button', { name: 'Retry all that match…' }).click();
+      await page.getByRole('button', { name: 'Retry all matching…' }).click();
       await seen(page.getByRole('dialog').getByRole('table'));
     },
   ],
@@ -111,7 +111,7 @@ const views: readonly (readonly [string, () => string, (page: Page) => Promise<v
     async (page) => {
       await page.getByLabel(`Select task ${id}`).check();
       await page.getByRole('button', { name: 'Delete 1…' }).click();
-      await seen(page.getByLabel('They are deleted for good'));
+      await seen(page.getByLabel('Delete them permanently'));
     },
   ],
   [
@@ -229,7 +229,7 @@ describe('with the keyboard alone', () => {
     await page.keyboard.press('Enter');
     await gone(dialog);
     await says(part(page, 'Attempts').getByRole('listitem').nth(1), 'Pending');
-    await says(page.getByRole('status'), 'A new attempt was made.');
+    await says(page.getByRole('status'), 'A new attempt was created.');
   });
 
   test('the first stop skips to the content; a dialog keeps focus and gives it back', async () => {

@@ -77,7 +77,7 @@ test('topics and subscriptions show as text in the overview, and every control s
   await seen(part(page, 'Needs attention').getByRole('listitem').nth(shortHostile.length));
   const text = await page.getByRole('main').innerText();
   for (const one of shortHostile.filter((each) => each.trim() !== '')) expect(text).toContain(asShown(one));
-  expect(text).toContain('No worker takes " ":');
+  expect(text).toContain('No worker handles " ":');
   for (const unseen of ['\u202e', '\u2066', '\u001b']) expect(text).not.toContain(unseen);
   // A topic and a subscription have that name.
   await page
@@ -133,7 +133,7 @@ test('so do a subscription, and the address of its endpoint; it can be acted on'
   const bad = shortHostile[1] ?? '';
   await page.getByRole('link', { name: bad, exact: true }).click();
   await seen(page.getByRole('heading', { name: bad, exact: true, level: 1 }));
-  await says(page.getByRole('main'), 'Because');
+  await says(page.getByRole('main'), 'Reason');
   await page.getByRole('button', { name: 'Edit' }).click();
   expect(await page.getByLabel('Topic', { exact: true }).inputValue()).toBe(bad);
   await page.getByRole('button', { name: 'Close' }).click();
@@ -172,7 +172,7 @@ test('a payload of a megabyte is cut and stays usable', async () => {
     .click();
   await says(
     part(page, 'Attempts'),
-    'The server sent only the first part: it has 1,040,000 characters in all.',
+    'The server sent only the first part: the whole text has 1,040,000 characters.',
   );
   await page.getByRole('button', { name: 'Show payload' }).click();
   await says(part(page, 'Payload'), /Cut: 200,000 of 1,0\d\d,\d\d\d characters/);

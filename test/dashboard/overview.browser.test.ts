@@ -75,15 +75,15 @@ test('the numbers to look at first lead to the tasks they count', async () => {
 test('what is wrong is said in words, with what to do', async () => {
   const page = await bench.open();
   const said = problems(page).getByRole('listitem');
-  await says(said, /No worker takes ship-order: 2 tasks wait, the oldest for 2\s?h.*Start a worker/);
+  await says(said, /No worker handles ship-order: 2 tasks are waiting, the oldest for 2\s?h.*Start a worker/);
   await says(said, /The endpoint of crm failed 7 times in a row and rests until/);
   await says(said, /4 attempts of old-name failed because no handler is registered/);
   await says(said, /9 of 12 attempts of charge-card failed in the last hour/);
-  await says(said, /The oldest waiting task has waited for 2\s?h.*The workers do not keep up/);
+  await says(said, /The oldest waiting task has been waiting for 2\s?h.*The workers are not keeping up/);
   await says(said, /1 task gave up, and no dead handler has dealt with it\..*Retry it/);
   expect(await said.count()).toBe(6);
   await page.getByText('1 more', { exact: true }).click();
-  await says(said, /send-receipt has been paused since .*; 1 task waits\..*Resume it/);
+  await says(said, /send-receipt has been paused since .*; 1 task is waiting\..*Resume it/);
   await said.filter({ hasText: 'crm' }).getByRole('link', { name: 'See the subscription' }).click();
   await seen(page.getByRole('heading', { name: 'crm', level: 1 }));
 });
@@ -121,17 +121,17 @@ test('so is what cannot be made to happen in a test', async () => {
   await page.goto(bench.app.url);
   const said = problems(page).getByRole('listitem');
   await says(said, /open for 1\s?h(?:r)? 30\s?m.*: session, report, pid 7, idle \(12,345 transactions old\)/);
-  await says(said, /queue of notifications is 73% full.*End the session that listens/);
+  await says(said, /notification queue is 73% full.*End the listening session/);
   await says(said, /The worker on shop-2 \(process 812\) was lost/);
   await says(said, /Scheduled tasks are 2\s?m\w* late/);
   await says(said, /Subscription erp was deactivated: it answered 410/);
   await says(said, /2 publications of order-lost reached nobody in the last hour.*Add one/);
   await page.getByText('5 more', { exact: true }).click();
   await says(said, /size could not be read: canceling statement/);
-  await says(said, /12 attempts failed.* next attempts are not there: 17, 18, …\..*`tarefa check --help`/);
-  await says(said, /A task ran out of attempts, but its dead task is not there: 19\./);
+  await says(said, /12 failed attempts .* next attempts are missing: 17, 18, …\..*`tarefa check --help`/);
+  await says(said, /A task ran out of attempts, but its dead task is missing: 19\./);
   await says(said, /A publication has fewer deliveries than its message says: 20\./);
-  await says(said, /An attempt runs that no registered worker holds: 21\./);
+  await says(said, /An attempt is running, but no registered worker holds it: 21\./);
   expect(await said.getByRole('link', { name: '18', exact: true }).getAttribute('href')).toBe('#/tasks/18');
 });
 
@@ -163,7 +163,7 @@ test('what runs is listed with a time that ticks, and workers with what they tak
 describe('the charts', () => {
   test('are read with the keyboard, point by point', async () => {
     const page = await bench.open();
-    const chart = page.getByRole('slider', { name: 'Throughput, point of time' });
+    const chart = page.getByRole('slider', { name: 'Throughput, point in time' });
     await expect.poll(() => chart.getAttribute('aria-valuemax')).toBe('59');
     await chart.focus();
     await page.keyboard.press('End');
@@ -177,7 +177,7 @@ describe('the charts', () => {
       .toMatch(/^\d\d:\d\d [AP]M, Succeeded: 2, Failed: 4$/);
     await page.keyboard.press('Home');
     expect(await chart.getAttribute('aria-valuenow')).toBe('0');
-    const wait = page.getByRole('slider', { name: 'Waiting time, point of time' });
+    const wait = page.getByRole('slider', { name: 'Waiting time, point in time' });
     await wait.focus();
     // The last point is empty when a minute has begun since the history was written.
     await page.keyboard.press('Home');
@@ -244,7 +244,7 @@ test('a queue of a minute has charts to look at, and a number per minute', async
   // A little less when the minute ends just now.
   await says(tile, /1,[67]\d\d/);
   await says(part(page, 'History'), /Nothing was recorded before \S/);
-  const slider = page.getByRole('slider', { name: 'Throughput, point of time' });
+  const slider = page.getByRole('slider', { name: 'Throughput, point in time' });
   expect(await slider.getAttribute('aria-valuemax')).toBe('9');
   for (const chart of ['wait', 'run']) {
     const dot = await page.locator(`[data-chart="${chart}"] circle.dot`).first().boundingBox();
@@ -272,7 +272,7 @@ describe('live', () => {
     await bench.pool.query('alter table tasks rename to tasks_away');
     const state = page.getByRole('main').getByRole('status');
     try {
-      await says(state, /Reconnecting….*the database did not answer/);
+      await says(state, /Reconnecting….*the database query failed/);
     } finally {
       await bench.pool.query('alter table tasks_away rename to tasks');
     }

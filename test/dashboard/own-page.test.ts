@@ -74,7 +74,7 @@ test.each(adapters)(
     expect(body).toEqual({
       code: 'ACTION_FORBIDDEN',
       message:
-        "only the dashboard's own page may read this: it comes from https://evil.example, which is another site",
+        "only the dashboard's own page may read this: it comes from another site, https://evil.example",
     });
   },
 );
@@ -164,7 +164,7 @@ test.each(adapters)(
       }
     }
     const { body } = await ask(`${url}/api/tasks`, { headers: { via: '1.1 proxy' } });
-    expect(body['message']).toContain('The header via says that a proxy passed this on.');
+    expect(body['message']).toContain('The header via shows that a proxy forwarded this request.');
     const rebound = { host: 'evil.example', 'x-forwarded-host': 'localhost' };
     expect((await head(`${url}/api/tasks`, rebound)).status).toBe(403);
     expect((await head(`${url}/api/tasks`)).status).toBe(200);

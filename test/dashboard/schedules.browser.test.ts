@@ -91,7 +91,7 @@ test('one is run now, after asking; not while its task before has not ended, whe
   await stock.click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Run now' }).click();
-  await says(dialog, /task \d+ of the schedule "stock" has not ended/);
+  await says(dialog, /task \d+ of schedule "stock" has not finished/);
   expect(bench.takeFaults().join('\n')).toContain('409 (Conflict)');
   expect(await madeBy('stock')).toBe(1);
   expect(bench.app.told).toMatchObject([
@@ -132,5 +132,5 @@ test('who may only look finds no buttons, who may one thing that one', async () 
 test('where nothing recurs the page says what would', async () => {
   const other = await bench.start({ queue: 'quiet' });
   const page = await bench.open('#/schedules', { url: other.url });
-  await says(page.getByRole('main'), /Nothing recurs\.[^]*@Recurring/);
+  await says(page.getByRole('main'), /No schedules yet\.[^]*@Recurring/);
 });

@@ -248,7 +248,7 @@ test('two queues have two dashboards, with options from a provider too; a path t
   });
   await expect(
     NestFactory.create({ module: StaffModule, imports: [wrong] }, { logger: false, abortOnError: false }),
-  ).rejects.toThrow(/beside useFactory/);
+  ).rejects.toThrow(/not from useFactory/);
 });
 
 test.each(adapters)('what runs as %s ends its live streams when it closes', async (adapter) => {

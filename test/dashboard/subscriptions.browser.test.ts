@@ -112,7 +112,7 @@ describe('it is edited', () => {
     await page.getByLabel('Replace all headers').check();
     await page.getByLabel('Value of header 1').fill('new-key');
     await save.click();
-    await says(page.getByRole('dialog'), 'Header Accept has no value. Give it one, or remove it.');
+    await says(page.getByRole('dialog'), 'Header Accept has no value. Enter a value, or remove the header.');
     await page.getByRole('button', { name: 'Remove header 2' }).click();
     await page.getByLabel('URL', { exact: true }).fill('https://crm.example/v2?key=other');
     await save.click();
@@ -188,7 +188,7 @@ test('one that a handler declares is deactivated instead of removed', async () =
   await page.getByRole('button', { name: 'Remove' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Remove' }).click();
-  await says(dialog, 'A handler declares declared, so it would be made again at the next start.');
+  await says(dialog, 'A handler declares declared, so it would be created again at the next start.');
   expect(bench.takeFaults().join('\n')).toContain('409 (Conflict)');
   await dialog.getByRole('button', { name: 'Deactivate' }).click();
   await gone(dialog);
@@ -215,10 +215,10 @@ test('it is paused and resumed', async () => {
 
 test('one that was deactivated says why, and is activated again', async () => {
   const page = await bench.open('#/subscriptions/erp');
-  await says(facts(page, 'Endpoint', 'Because'), 'it answered 410 Gone');
+  await says(facts(page, 'Endpoint', 'Reason'), 'it answered 410 Gone');
   await confirm(page, page.getByRole('button', { name: 'Activate' }), 'Activate');
   await seen(page.getByRole('button', { name: 'Deactivate' }));
-  await gone(facts(page, 'Endpoint', 'Because'));
+  await gone(facts(page, 'Endpoint', 'Reason'));
   const { rows } = await bench.pool.query(
     `select ativo, deactivated_for, failures from tasks_subscriber join tasks_webhook on subscriber_id = id where id = 'erp'`,
   );
@@ -253,7 +253,7 @@ test('a signing secret is made after asking, and shown once', async () => {
   await subscribe(bench.database, [{ id: 'signed', url: 'https://example.invalid/', http_method: 'POST' }]);
   const page = await bench.open('#/subscriptions/signed');
   await page.getByRole('button', { name: 'New secret' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Make a secret' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create secret' }).click();
   const field = page.getByRole('dialog').getByLabel(/^The secret/);
   await seen(field);
   const secret = await field.inputValue();

@@ -155,7 +155,7 @@ describe('the payload', () => {
     for (const [index, words] of [
       'The task has no payload.',
       /17 bytes\s*plain <b>text<\/b>/,
-      /too large to be shown here: 1\.\d MB/,
+      /too large to show here: 1\.\d MB/,
     ].entries()) {
       const page = await open(ids[index] ?? '');
       await page.getByRole('button', { name: 'Show payload' }).click();
@@ -209,7 +209,7 @@ describe('by hand, after asking, a task is', () => {
     await confirm(page, button(page, 'Retry'), 'Retry');
     // It starts over: it has all its attempts again.
     await says(part(page, 'Attempts').getByRole('listitem').nth(1), /Attempt 1\s*Pending/);
-    await says(page.getByRole('status'), 'A new attempt was made.');
+    await says(page.getByRole('status'), 'A new attempt was created.');
     expect(bench.app.told).toEqual([{ action: 'retry', target: id, actor: 'ana', refused: undefined }]);
   });
 
@@ -276,7 +276,7 @@ describe('by hand, after asking, a task is', () => {
     const id = await seedTask(bench.pool, { topic: 'send-survey' });
     const page = await open(id);
     await button(page, 'Cancel task').click();
-    await page.getByLabel('Reason (optional, kept as the message)').fill('the customer asked');
+    await page.getByLabel('Reason (optional, stored as the message)').fill('the customer asked');
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel task' }).click();
     await says(part(page, 'Attempts').getByRole('listitem'), /Cancelled[^]*the customer asked/);
     expect(await focused(page)).toBe(`Task ${id}`);
@@ -325,7 +325,7 @@ describe('by hand, after asking, a task is', () => {
     const id = await seedTask(bench.pool, { topic: 'send-survey' });
     const page = await open(id);
     await button(page, 'Cancel task').click();
-    await page.getByLabel('Reason (optional, kept as the message)').fill('too late');
+    await page.getByLabel('Reason (optional, stored as the message)').fill('too late');
     await bench.pool.query(
       `update tasks set status = 'sucesso', finalizada_em = now(), iniciada_em = now() where id = $1`,
       [id],
@@ -333,7 +333,7 @@ describe('by hand, after asking, a task is', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Cancel task' }).click();
     await says(dialog, new RegExp(`${id}.*succeeded`));
-    expect(await page.getByLabel('Reason (optional, kept as the message)').inputValue()).toBe('too late');
+    expect(await page.getByLabel('Reason (optional, stored as the message)').inputValue()).toBe('too late');
     expect(bench.takeFaults().join('\n')).toContain('409 (Conflict)');
     expect(bench.app.told).toMatchObject([
       { action: 'cancel', refused: expect.stringContaining('succeeded') },
@@ -363,7 +363,7 @@ test('a publication leads to its deliveries, each to its publication and to the 
   await facts(page, 'Subscription').getByRole('link', { name: 'search-index' }).click();
   await seen(row(page, second));
   await page.goBack();
-  await part(page, 'Made from this publication')
+  await part(page, 'Created from this publication')
     .getByRole('link', { name: publicationId, exact: true })
     .click();
   await seen(part(page, 'Deliveries'));

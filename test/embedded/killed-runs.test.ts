@@ -15,7 +15,7 @@ test('the server that a killed application left behind is used again, and stoppe
   expect(isServerOf(pid, killed.data)).toBe(true);
 
   const next = await startApplication(folder);
-  expect(next.lines).toEqual([`using the PostgreSQL that already runs on port ${killed.port}`]);
+  expect(next.lines).toEqual([`using the PostgreSQL that is already running on port ${killed.port}`]);
   expect(next.url).toBe(killed.url);
   expect(await query(next.url, 'select one from kept')).toEqual([{ one: 1 }]);
   next.child.send('stop');

@@ -118,7 +118,7 @@ describe('a folder that only its owner can enter', () => {
     );
     const refusal = {
       code: 'EMBEDDED_START_FAILED',
-      message: expect.stringMatching(/owns .* but cannot get there any more.*chmod o\+x/),
+      message: expect.stringMatching(/owns .* but can no longer get there.*chmod o\+x/),
     };
     expect(outcome).toMatchObject(isRoot ? refusal : [{ one: 1 }]);
   });

@@ -135,7 +135,7 @@ test('a server that only reads refuses a start with the reason, and the looks of
   await primary.settings({ default_transaction_read_only: 'on' });
   await expect(startApp(database)).rejects.toMatchObject({
     code: 'DATABASE_REFUSED',
-    message: expect.stringContaining('the server only reads: it is a standby') as unknown,
+    message: expect.stringContaining('the server is read-only: it is a standby') as unknown,
   });
   const { text } = queueStatements(queueTables('public', 'tasks', undefined)).findMissing;
   const look = database.pool.query(text, [[], 'locks', 0, 1, null, null]);

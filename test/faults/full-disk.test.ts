@@ -144,18 +144,18 @@ test('a full disk: who inserts is told, workers wait, and all goes on when there
   const code = await insert.catch((error: { code?: unknown }) => error.code);
   expect(code).toBe(disk ? diskFull : 'XX000');
   await until(
-    async () => log.of('error').some((line) => line.includes('cannot go on')),
+    async () => log.of('error').some((line) => line.includes('hit a database error')),
     'the worker says so',
   );
   expect(await perSecond(refusals)).toBeLessThan(10);
   // Said once, and again only when it could go on for a moment.
   const said = (words: string): number => log.of().filter((line) => line.includes(words)).length;
-  expect(said('cannot go on')).toBeLessThanOrEqual(said('goes on') + 1);
+  expect(said('hit a database error')).toBeLessThanOrEqual(said(' recovered') + 1);
 
   await free();
   await database.pool.query(`delete from tasks where processo = 'filler'`);
   expect(await drained(database.pool)).toEqual(allOnce(10, 10));
   await app.queue.insertTask({ topic: 'batch', payload: { text: 'x'.repeat(200_000) } });
   expect(await drained(database.pool)).toEqual(allOnce(10, 11));
-  await until(async () => log.of('log').some((line) => line.includes('goes on')), 'the worker says so');
+  await until(async () => log.of('log').some((line) => line.includes(' recovered')), 'the worker says so');
 }, 90_000);

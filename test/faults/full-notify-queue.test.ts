@@ -198,7 +198,7 @@ test('how full it is is told by a warning, by the command line, by health and by
   expect(details['queue']).toMatchObject({ status: 'up', notifyUsage: expect.any(Number) as unknown });
   expect(details['queue']?.['notifyUsage']).toBeGreaterThan(0.9);
   const env = { DATABASE_URL: database.url, QUEUE_TABLE: 'tasks' };
-  expect((await runCli(['status'], { env })).stdout).toMatch(/queue of notifications is \d+% full/);
+  expect((await runCli(['status'], { env })).stdout).toMatch(/notification queue is \d+% full/);
   await until(
     async () => warnings.some((message) => /queue of notifications is \d+% full/.test(message)),
     'a warning',

@@ -126,7 +126,7 @@ test('servers that swap roles and cut no connection cost no worker its place, no
     const old = startApp({ url: `mysql://application@127.0.0.1:${servers[0].port}/shop` });
     await expect(old).rejects.toMatchObject({
       code: 'DATABASE_REFUSED',
-      message: expect.stringContaining('the server only reads: it is a replica') as unknown,
+      message: expect.stringContaining('the server is read-only: it is a replica') as unknown,
     });
   } finally {
     await Promise.all([one.close(), other.close()]);

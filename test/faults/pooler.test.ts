@@ -241,10 +241,10 @@ test('a lease that cannot be renewed is told once a minute, in the log, as an ev
     25_000,
   );
   const reason =
-    'others may take it for lost, because its lease is down: permission denied for table tasks_worker';
+    'others may consider it lost, because its lease is down: permission denied for table tasks_worker';
   expect(told).toEqual([{ workerId: worker.id, reason, forMs: 60_000 }]);
   expect(logger.of('error').at(-1)).toBe(
-    `worker ${worker.id} has stood still for 60 s and takes no tasks: ${reason}`,
+    `worker ${worker.id} has been stalled for 60 s and takes no tasks: ${reason}`,
   );
   expect(await healthOf(app)).toMatchObject({
     status: 'down',

@@ -68,7 +68,7 @@ test('a database that turns read-only, as a standby or a full one does: callers 
   await expect(app.queue.insertTask({ topic: 'batch' })).rejects.toMatchObject({ code: '25006' });
   // It is rung for and polls, and yet does not try all the time.
   expect(await perSecond(refusals)).toBeLessThan(5);
-  expect(log.of('error').filter((line) => line.includes('cannot go on'))).toHaveLength(1);
+  expect(log.of('error').filter((line) => line.includes('hit a database error'))).toHaveLength(1);
 
   // Nobody cuts the connections that are read-only.
   await setReadOnly('off');
@@ -76,8 +76,8 @@ test('a database that turns read-only, as a standby or a full one does: callers 
   await app.queue.insertTask({ topic: 'effect' });
   expect(await drained(database.pool)).toEqual(allOnce(11, 10));
   await until(
-    async () => log.of('log').some((line) => /worker \d+ goes on/.test(line)),
+    async () => log.of('log').some((line) => /worker \d+ recovered/.test(line)),
     'the worker says so',
   );
-  expect(log.of('log').filter((line) => /worker \d+ goes on/.test(line))).toHaveLength(1);
+  expect(log.of('log').filter((line) => /worker \d+ recovered/.test(line))).toHaveLength(1);
 }, 60_000);

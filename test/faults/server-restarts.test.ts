@@ -89,7 +89,7 @@ test.each(['stopped fast', 'stopped immediately', 'killed'] as const)(
     // It is the same process, it has said each thing once, and it ends as always.
     expect(linesOf('session')).toEqual(['lost', 'back', 'lost', 'back']);
     expect(linesOf('control')).toEqual(['lost', 'back', 'lost', 'back']);
-    expect(lines().filter((line) => line.includes('cannot go on'))).toEqual([]);
+    expect(lines().filter((line) => line.includes('hit a database error'))).toEqual([]);
     worker.send('close');
     expect(await worker.exit).toEqual({ code: 0, signal: null });
   },

@@ -156,5 +156,5 @@ test('the command line waits as well when it is told of both kinds', async () =>
   const cancelled = cancel(told, '--interop');
   await waiting();
   await holder.query('select pg_advisory_unlock(3)');
-  expect(await cancelled).toMatchObject({ code: 0, stdout: expect.stringContaining('is cancelled') });
+  expect(await cancelled).toMatchObject({ code: 0, stdout: expect.stringContaining('cancelled') });
 });

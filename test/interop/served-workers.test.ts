@@ -93,5 +93,5 @@ test('both kinds take turns: while a worker of this library lives those of nsj-q
   expect(await effectsOf()).toEqual([{ kind: 'ours', n: 50, tasks: 50 }]);
   await app.close();
   expect(await effectsOf()).toEqual([{ kind: 'theirs', n: 50, tasks: 50 }]);
-  expect((await server.stop()).stdout).toContain('gives workers of nsj-queue-lib no locks');
+  expect((await server.stop()).stdout).toContain('grants no locks to workers of nsj-queue-lib');
 });

@@ -238,12 +238,12 @@ test('a task that the table refuses holds up no other, and is told once', async 
   worker.look();
   await until(async () => (await madeBy(admin, 'bad')).length === 1, 'it is made after all');
   expect(warnings).toEqual([
-    expect.stringContaining(`the task of the schedule 'bad' cannot be inserted, and is tried again: `),
+    expect.stringContaining(`the task of the schedule 'bad' cannot be inserted and will be retried: `),
   ]);
 });
 
 test.each([
-  ['no JSON', 'nonsense', 'is not as this library writes it'],
+  ['no JSON', 'nonsense', 'was not written by this library'],
   ['of another version', '{"cron":"every night"}', 'needs five fields'],
 ])('a row that was written by hand, %s, holds up no other', async (_, rule, problem) => {
   const { admin, schedules, ...app } = await start({ autoStart: false });
@@ -289,7 +289,7 @@ test('while the task before has not ended there is none, and what was missed is 
   expect(await admin.schedules.find('slow')).toMatchObject({ missed: 1 });
   await expect(admin.schedules.run('slow')).rejects.toMatchObject({
     code: 'TASK_DUPLICATE',
-    message: expect.stringMatching(/^task \d+ of the schedule "slow" has not ended/) as unknown,
+    message: expect.stringMatching(/^task \d+ of schedule "slow" has not finished/) as unknown,
   });
   const completed = nextEvent(events, 'task.completed');
   held.resolve();

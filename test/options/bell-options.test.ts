@@ -37,14 +37,14 @@ test.each([
 });
 
 test.each([
-  [{ kind: 'kafka', options: {} }, /bell must be made by tcp\(\), redis\(\) or nats\(\)/],
-  [{ kind: 'nats' }, /bell must be made by tcp\(\)/],
-  [{ kind: 'constructor', options: {} }, /bell must be made by tcp\(\)/],
-  ['tcp', /bell must be made by tcp\(\)/],
-  [{ kind: 'tcp' }, /bell must be made by tcp\(\)/],
+  [{ kind: 'kafka', options: {} }, /bell must be created by tcp\(\), redis\(\) or nats\(\)/],
+  [{ kind: 'nats' }, /bell must be created by tcp\(\)/],
+  [{ kind: 'constructor', options: {} }, /bell must be created by tcp\(\)/],
+  ['tcp', /bell must be created by tcp\(\)/],
+  [{ kind: 'tcp' }, /bell must be created by tcp\(\)/],
   [tcp({ host: '' }), /bell\.host must be an address/],
   [tcp({ port: 0 }), /bell\.port must be a whole number from 1 to 65535, not 0/],
-  [{ kind: 'tcp', options: { ports: 1 } }, /there is no option 'bell\.ports': did you mean 'bell\.port'\?/],
+  [{ kind: 'tcp', options: { ports: 1 } }, /unknown option 'bell\.ports': did you mean 'bell\.port'\?/],
   [{ kind: 'redis', options: {} }, /bell\.url is missing: give redis\(\) an address/],
   [redis({ url: 'localhost:6379' }), /bell\.url must begin with redis:\/\/ or rediss:\/\//],
   [redis({ url: 'http://ana:sesame@localhost' }), /^(?!.*sesame)/s],
@@ -53,14 +53,14 @@ test.each([
   [{ kind: 'nats', options: {} }, /bell\.servers must be an address, such as nats:/],
   [nats({ servers: [] }), /bell\.servers must be an address/],
   [nats({ servers: ['nats://localhost', ''] }), /bell\.servers must be an address/],
-  [nats({ servers: 'localhost', subject: 'rings.*' }), /bell\.subject must be words with dots/],
+  [nats({ servers: 'localhost', subject: 'rings.*' }), /bell\.subject must be words separated by dots/],
 ])('%j is a mistake', (bell, message) => {
   expect(() => resolveOptions({ ...queue, bell: bell as QueueBell }, {})).toThrow(message);
 });
 
 test('a bell and polls alone exclude each other', () => {
   expect(() => resolveOptions({ ...queue, bell: tcp(), wake: 'poll' }, {})).toThrow(
-    `bell wakes workers, and wake is 'poll': leave one of them out`,
+    `bell wakes workers, but wake is 'poll': leave one of them out`,
   );
 });
 

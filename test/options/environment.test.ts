@@ -75,7 +75,7 @@ test.each(variables)('without $names.0 and $names.1 both are named', ({ names })
   const [first, second] = names;
   const { [first]: _, ...rest } = named(0);
   expect(message(() => resolveOptions({ queue: 'orders' }, rest))).toBe(
-    `the options of QueueModule cannot be used:\n- the connection is not complete: ${first} (or ${second}) must be set as well`,
+    `the options of QueueModule cannot be used:\n- the connection is incomplete: ${first} (or ${second}) must also be set`,
   );
 });
 

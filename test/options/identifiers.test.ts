@@ -59,7 +59,7 @@ test.each(['x"y', "x'y", 'a b', 'a\\b', 'a\0b', 'a\nb', 'sino-ação', '', 'x'.r
 
 test('a table that takes its name from the queue says so when it cannot', () => {
   expect(() => resolveOptions({ connection, queue: 'order-events' }, {})).toThrow(
-    /table \(taken from queue\) "order-events" may hold only letters/,
+    /table \(taken from queue\) "order-events" may contain only letters/,
   );
 });
 

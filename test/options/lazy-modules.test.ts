@@ -21,7 +21,7 @@ test('a queue in a lazily loaded module is refused by name, and that of the appl
   await expect(loading).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
     message: expect.stringContaining(
-      `the queue 'second' is in a module that LazyModuleLoader loads`,
+      `the queue 'second' is in a module loaded by LazyModuleLoader`,
     ) as unknown,
   });
   const completed = nextEvent(app.events, 'task.completed', () => true);

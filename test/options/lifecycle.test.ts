@@ -117,7 +117,7 @@ test('a module with handlers that boots after the queue is warned of', async () 
   const app = await boot([queueModule(), FeatureModule], warnings);
   await app.close();
   // What its module inserts while it is torn down may be claimed by a statement that was under way.
-  expect(warnings.filter((line) => !line.includes('was given back'))).toEqual([
+  expect(warnings.filter((line) => !line.includes('was returned to the queue'))).toEqual([
     expect.stringMatching(/^FeatureModule holds handlers and boots after the queue.*Import QueueModule last/),
   ]);
 });

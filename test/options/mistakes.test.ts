@@ -119,7 +119,7 @@ test('all mistakes are said at once', () => {
       worker: 'no',
     }),
   ).toEqual([
-    expect.stringContaining(`there is no option 'colour'`),
+    expect.stringContaining(`unknown option 'colour'`),
     expect.stringContaining('connection'),
     expect.stringContaining('table "a b"'),
     expect.stringContaining('concurrency'),
@@ -131,18 +131,18 @@ test('all mistakes are said at once', () => {
 
 test('an unknown option is refused with a hint', () => {
   expect(mistakes({ Concurrency: 5 })).toEqual([
-    `there is no option 'Concurrency': did you mean 'concurrency'?`,
+    `unknown option 'Concurrency': did you mean 'concurrency'?`,
   ]);
   expect(mistakes({ limiter: 5 })).toEqual([
-    `there is no option 'limiter': docs/reference/options.md lists them`,
+    `unknown option 'limiter': see docs/reference/options.md`,
   ]);
-  expect(mistakes({ retries: 5 })).toEqual([`there is no option 'retries': did you mean 'maxAttempts'?`]);
-  expect(mistakes({ attempts: 5 })).toEqual([`there is no option 'attempts': did you mean 'maxAttempts'?`]);
+  expect(mistakes({ retries: 5 })).toEqual([`unknown option 'retries': did you mean 'maxAttempts'?`]);
+  expect(mistakes({ attempts: 5 })).toEqual([`unknown option 'attempts': did you mean 'maxAttempts'?`]);
   expect(mistakes({ concurency: 5 })).toEqual([
-    `there is no option 'concurency': did you mean 'concurrency'?`,
+    `unknown option 'concurency': did you mean 'concurrency'?`,
   ]);
   expect(mistakes({ recovery: { intervalms: 5_000 } })).toEqual([
-    `there is no option 'recovery.intervalms': did you mean 'recovery.intervalMs'?`,
+    `unknown option 'recovery.intervalms': did you mean 'recovery.intervalMs'?`,
   ]);
 });
 
@@ -165,7 +165,7 @@ test("connection: 'embedded' is refused in production, with what to do, and a se
   const refusal = startApp({ url: '' }, embedded);
   await expect(refusal).rejects.toMatchObject({ code: 'OPTIONS_INVALID' });
   await expect(refusal).rejects.toThrow(
-    /connection is 'embedded', and NODE_ENV is 'production':.*Give the address of a server \(is DATABASE_URL missing\?\)/,
+    /connection is 'embedded' and NODE_ENV is 'production':.*Give the URL of a server \(is DATABASE_URL missing\?\)/,
   );
   expect(readdirSync(folder)).toEqual([]);
   expect(resolveOptions(needed, process.env).connection).toMatchObject({ address: needed.connection });
@@ -210,7 +210,7 @@ test.each<readonly [what: string, connection: object]>([
   ['a single connection of pg', new Client({ host: 'h', password: 'secret' })],
 ])('%s as a connection is refused, with what to give', (_, connection) => {
   const expected = [
-    expect.stringMatching(/^connection must be a URL .*, not an ORM, .*: give the address .*, or its pool$/),
+    expect.stringMatching(/^connection must be a URL .*, not an ORM, .*: give the URL .*, or its pool$/),
   ];
   expect(mistakes({ connection })).toEqual(expected);
 });

@@ -11,7 +11,7 @@ test('QueueModule without forRoot is refused: there would be no queue, and nobod
   const compiled = Test.createTestingModule({ imports: [FeatureModule] }).compile();
   await expect(compiled).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
-    message: expect.stringContaining('QueueModule is imported as it is'),
+    message: expect.stringContaining('QueueModule is imported without forRoot()'),
   });
 });
 

@@ -42,10 +42,10 @@ test('what only PostgreSQL has is refused, all of it at once', () => {
     mistakes({ connection, layout: 'partitioned', interop: 'nsj', sessionConnection, wake: 'listen' }),
   ).toEqual([
     'sessionConnection is for PostgreSQL behind a pooler: leave it out on MySQL and MariaDB',
-    'layout: only tables in PostgreSQL are divided into partitions: leave it out',
-    'interop: the locks that nsj-queue-lib takes in the database are those of PostgreSQL: leave it out on MySQL and MariaDB, or set ' +
-      'CLIENT_SERVER_MODE=TRUE where its workers lock in their server',
-    `wake: 'listen' is for PostgreSQL: MySQL and MariaDB wake by 'kill' or 'poll'`,
+    'layout: only PostgreSQL tables can be partitioned: leave it out',
+    'interop: nsj-queue-lib can take its locks in the database only on PostgreSQL: leave it out on MySQL and MariaDB, or set ' +
+      'CLIENT_SERVER_MODE=TRUE if its workers take locks in their server',
+    `wake: 'listen' is for PostgreSQL: use 'kill' or 'poll' on MySQL and MariaDB`,
   ]);
   expect(mistakes({ connection, layout: 'plain', interop: false, embeddedDataDir: '/data' })).toEqual([]);
 });
@@ -55,10 +55,10 @@ test('workers are woken by kill unless they poll, and look every second in any c
   expect(resolve({ connection })).toMatchObject({ wake: 'kill', pollIntervalMs: 1_000 });
   expect(resolve({ connection, wake: 'poll' })).toMatchObject({ wake: 'poll', pollIntervalMs: 1_000 });
   expect(mistakes({ connection: 'postgres://db/shop', wake: 'kill' })).toEqual([
-    `wake: 'kill' is for MySQL and MariaDB: PostgreSQL wakes by 'listen' or 'poll'`,
+    `wake: 'kill' is for MySQL and MariaDB: use 'listen' or 'poll' on PostgreSQL`,
   ]);
   expect(mistakes({ connection, wake: 'bell' as 'kill' })).toEqual([
-    "wake has no 'bell': workers are woken through a bell where the option bell has one: leave wake out",
+    "wake cannot be 'bell': to wake workers through a bell, set the option bell and leave wake out",
   ]);
 });
 
@@ -88,8 +88,8 @@ test('what SingleStore cannot do is refused by name', () => {
   const connection = { driver: 'singlestore', ...config } as const;
   const tenantDatabases = { resolve: () => ({ host: 'db', database: 'tenant', user: 'ana', password: '' }) };
   expect(mistakes({ connection, layout: 'partitioned', tenantDatabases, wake: 'kill' })).toEqual([
-    'layout: only tables in PostgreSQL are divided into partitions: leave it out',
-    "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore poll: leave it out",
+    'layout: only PostgreSQL tables can be partitioned: leave it out',
+    "wake: 'kill' is for MySQL and MariaDB: workers on SingleStore always poll: leave it out",
     'tenantDatabases: their transactions need savepoints, which SingleStore does not have: leave it out',
   ]);
 });

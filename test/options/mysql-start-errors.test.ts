@@ -56,7 +56,7 @@ test.each<readonly [string, (url: URL) => void, string, RegExp]>([
     'a database that is not there',
     (url) => (url.pathname = '/no_such_database'),
     'DATABASE_REFUSED',
-    /there is no database `no_such_database` on that server\n.*\n.*\n\ncreate database `no_such_database`;\n/,
+    /the database `no_such_database` does not exist on that server\n.*\n.*\n\ncreate database `no_such_database`;\n/,
   ],
   [
     'a database without rights',
@@ -68,13 +68,13 @@ test.each<readonly [string, (url: URL) => void, string, RegExp]>([
     'a host that is not there',
     (url) => (url.hostname = 'database.invalid'),
     'DATABASE_UNREACHABLE',
-    /: (there is no host named|no name server answers who) "database.invalid"/,
+    /: (the host "database.invalid" does not exist|no name server could resolve the host "database.invalid")/,
   ],
   [
     'a port where nobody listens',
     (url) => (url.port = '1'),
     'DATABASE_UNREACHABLE',
-    /: no server listens at 127\.0\.0\.1:1 /,
+    /: no server is listening at 127\.0\.0\.1:1 /,
   ],
 ])('%s is said with the queue, the place and what to do', async (_, change, code, problem) => {
   const url = address(change);

@@ -38,7 +38,7 @@ test.each<readonly [what: string, env: Readonly<Record<string, string>>, named: 
   [
     'a URL as a host',
     { ...connection, DB_HOST: `postgres://ana:${secret}@db/shop` },
-    ['DB_HOST (or DATABASE_HOST) must be the name or address of a computer, not a URL'],
+    ['DB_HOST (or DATABASE_HOST) must be a host name or address, not a URL'],
   ],
   [
     'credentials before a host, under its second name',

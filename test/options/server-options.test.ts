@@ -46,7 +46,7 @@ test.each([
 
 test.each([
   ['yes', /server must be true, false or an object/],
-  [{ ports: 1 }, /there is no option 'server\.ports'/],
+  [{ ports: 1 }, /unknown option 'server\.ports'/],
   [{ notifyPort: 1.5 }, /server\.notifyPort must be a whole number from 0 to 65535, not 1\.5/],
   [{ maxClients: 0 }, /server\.maxClients must be a whole number from 1 to 10000/],
   [{ notifyPort: 9_000, lockPort: 9_000 }, /server\.notifyPort and server\.lockPort are both 9000/],
@@ -61,7 +61,7 @@ describe('an address that other computers reach', () => {
     '%s needs a word that the wire has no authentication',
     (host) => {
       expect(() => resolve({ host })).toThrow(
-        /server\.host is ".+", which other computers may reach, and the wire has neither authentication nor encryption/,
+        /server\.host is ".+", which other computers can reach, and the protocol has neither authentication nor encryption/,
       );
       expect(() => resolve({ host, allowUnauthenticated: false })).toThrow(
         /Set server\.allowUnauthenticated: true/,

@@ -15,7 +15,7 @@ test('a worker with interop shares the server of the mode, on every database', (
   expect(resolve(mode, 'nsj', 'mysql')).toEqual(defaults);
   expect(resolve({})).toBeUndefined();
   expect(resolve(mode, false)).toBeUndefined();
-  expect(() => resolve({}, 'nsj', 'mysql')).toThrow('set CLIENT_SERVER_MODE=TRUE where its workers lock');
+  expect(() => resolve({}, 'nsj', 'mysql')).toThrow('set CLIENT_SERVER_MODE=TRUE if its workers take locks');
 });
 
 test.each([

@@ -63,13 +63,13 @@ test.each<readonly [string, (url: URL) => void, string, RegExp]>([
     'a database that is not there',
     (url) => (url.pathname = '/no_such_database'),
     'DATABASE_REFUSED',
-    /there is no database "no_such_database" on that server\n.*\n.*\n\ncreate database "no_such_database" owner "\w+";\n/,
+    /the database "no_such_database" does not exist on that server\n.*\n.*\n\ncreate database "no_such_database" owner "\w+";\n/,
   ],
   [
     'a host that is not there',
     (url) => (url.hostname = 'database.invalid'),
     'DATABASE_UNREACHABLE',
-    /: (there is no host named|no name server answers who) "database.invalid"/,
+    /: (the host "database.invalid" does not exist|no name server could resolve the host "database.invalid")/,
   ],
 ])('%s is said with the queue, the place and what to do', async (_, change, code, problem) => {
   const url = address(change);
@@ -169,7 +169,7 @@ test('a server that starts while the application does is waited for, with a line
   const said = lines.of('warn').filter((line) => line.includes('cannot be used'));
   expect(said).toEqual([
     expect.stringMatching(
-      /^the database of the queue 'tasks' cannot be used: no server listens at 127\.0\.0\.1:\d+ \(.*\); attempt 1, the next one in 0\.\d s, given up in (60\.0|59\.\d) s$/,
+      /^the database of the queue 'tasks' cannot be used: no server is listening at 127\.0\.0\.1:\d+ \(.*\); attempt 1, next attempt in 0\.\d s, giving up in (60\.0|59\.\d) s$/,
     ),
     expect.stringMatching(/is starting or stopping \(the database system is starting up\); attempt 2, /),
   ]);

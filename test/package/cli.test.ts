@@ -43,7 +43,7 @@ const tarefa = (args: string, env?: NodeJS.ProcessEnv): Promise<Answer> =>
 test('npx finds the command, which can be run', async () => {
   const { code, stdout } = await call('npx', ['--no-install', 'tarefa', '--help']);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^Looks at and steers a queue[^]*\n {2}migrate +/);
+  expect(stdout).toMatch(/^Inspects and manages a queue[^]*\n {2}migrate +/);
   const { mode } = await stat(join(project, 'node_modules/.bin/tarefa'));
   expect(mode & 0o111).toBe(0o111);
 });
@@ -100,7 +100,7 @@ describe.each(['the run', 'Debian'])('on the server of %s', (which) => {
 
   test('migrate makes one as well', async () => {
     expect(await tarefa('migrate --check', env)).toMatchObject({ code: 3 });
-    expect(await done('migrate --plan')).toContain('not there');
+    expect(await done('migrate --plan')).toContain('not found');
     await done('migrate --webhooks');
     await done('migrate --check --webhooks');
   });

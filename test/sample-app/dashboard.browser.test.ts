@@ -47,7 +47,7 @@ test('what stock could not have is retried, alone and with all others', async ()
   // Nobody has unicorns now either.
   await expect.poll(() => attempts.filter({ hasText: 'nobody has unicorns' }).count()).toBe(2);
   await page.goBack();
-  await page.getByRole('button', { name: 'Retry all that match…' }).click();
+  await page.getByRole('button', { name: 'Retry all matching…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Retry 2 tasks' }).click();
   await says(dialog.getByRole('status'), 'Done: 2 tasks were retried.');

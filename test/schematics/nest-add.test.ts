@@ -81,12 +81,12 @@ test('a second time nothing changes, and what is there already is left', () => {
   const once = add(onNest11).files;
   const twice = add(once);
   expect(twice.files).toEqual(once);
-  expect(twice.log).toEqual(['src/app.module.ts imports nestjs-tarefa already: nothing was changed']);
+  expect(twice.log).toEqual(['src/app.module.ts already imports nestjs-tarefa: nothing was changed']);
 
   const own = { ...onNest11, 'src/order-placed/order-placed.module.ts': 'mine' };
   const { files, log } = add(own);
   expect(files['src/order-placed/order-placed.module.ts']).toBe('mine');
-  expect(log).toContain('src/order-placed/order-placed.module.ts exists and was left as it is');
+  expect(log).toContain('src/order-placed/order-placed.module.ts already exists and was left unchanged');
 });
 
 test.each([
@@ -119,7 +119,7 @@ test.each(['imports,', 'imports: common,', 'imports: [...common].concat(A),'])(
     const { files, log } = add({ ...onNest11, 'src/app.module.ts': module });
     expect(files['src/app.module.ts']).toBe(module);
     expect(log[0]).toMatch(
-      /are not a plain list\. Add to them, last: OrderPlacedModule, QueueModule\.forRoot/,
+      /are not a plain list\. Add at the end: OrderPlacedModule, QueueModule\.forRoot/,
     );
   },
 );
@@ -189,7 +189,7 @@ test.each([
   const source = `async function bootstrap() {\n  const app = await NestFactory.${creation};\n}\n`;
   const { files, log } = add({ ...onNest11, 'src/main.ts': source });
   expect(files['src/main.ts']).toContain(`${creation};\n  app.enableShutdownHooks();\n`);
-  expect(log.join('\n')).not.toContain('does it otherwise');
+  expect(log.join('\n')).not.toContain('which was not found in');
 });
 
 test('the configuration of another project is left, and nobody is told to run it', () => {
@@ -212,7 +212,7 @@ test('the root module may be elsewhere; without one the command says what to giv
   expect(changed).toContain("from '../order-placed/order-placed.module';");
   expect(changed).toContain("queue: 'shop_queue',");
   expect(JSON.parse(files['test/jest-queue.json'] ?? '')).toMatchObject({ rootDir: '../apps/shop/src' });
-  expect(() => add(others)).toThrow('there is no root module src/app.module.ts: name it by --module');
+  expect(() => add(others)).toThrow('root module src/app.module.ts not found: name it with --module');
 });
 
 test('every option has a default, so that nothing is asked; the schema and the code name the same', () => {

@@ -57,7 +57,7 @@ test('a route says its topic or subscription again, isolated or not', () => {
   expect(plainRoute(routeOf({ ...keyed, publication: true }))).toBe('p');
   expect([topicRoute('*'), topicRoute(''), subscriptionRoute('a'), 'p', 'w'].map(describeRoute)).toEqual([
     'every other topic',
-    'tasks without topic',
+    'tasks without a topic',
     "subscription 'a'",
     'publications',
     'webhooks',

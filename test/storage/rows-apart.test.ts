@@ -41,7 +41,7 @@ test('what is apart is why nothing is claimed, until something is', () => {
   expect(apart.isAny).toBe(false);
   expect(apart.refusal).toBeUndefined();
   apart.add([row('7'), row('8')]);
-  const refusal = 'the database refuses every change of what it would take (2 attempts left out): no 8';
+  const refusal = 'the database refuses every change to the attempts it would claim (2 attempts skipped): no 8';
   expect(apart.refusal).toBe(refusal);
   // Between two tries as well.
   now = 60_000;
@@ -52,7 +52,7 @@ test('what is apart is why nothing is claimed, until something is', () => {
   apart.add([row('7')]);
   expect(apart.refusal).toBeUndefined();
   apart.add([row('9')]);
-  expect(apart.refusal).toContain('(3 attempts left out): no 9');
+  expect(apart.refusal).toContain('(3 attempts skipped): no 9');
   expect(apart.isAny).toBe(true);
   now += 200_000;
   expect(apart.refusal, 'what was not met again for long may be gone').toBeUndefined();
@@ -79,7 +79,7 @@ test('of too many rows the routes are left out as a whole, and demands do not as
   expect(apart.add(rows)).toBe(true);
   expect(apart.ids).toHaveLength(1_000);
   expect(apart.routes).toEqual([topicRoute('b')]);
-  expect(apart.refusal).toContain('(1000 attempts and 1 route left out): no 1001');
+  expect(apart.refusal).toContain('(1000 attempts and 1 route skipped): no 1001');
   const demand = {
     total: 1,
     order: 'age',

@@ -11,7 +11,7 @@ const bench = useQueue();
 async function warningsOf(...handlers: Provider[]): Promise<readonly string[]> {
   const logger = new LogLines();
   await bench.start({ handlers, logger, autoStart: false, webhooks: true });
-  return logger.of('warn').filter((line) => /has no effect|hears nothing/.test(line));
+  return logger.of('warn').filter((line) => /has no effect|is never called/.test(line));
 }
 
 /** A decorator that puts another function in the place of a method, and copies nothing. */
@@ -61,8 +61,8 @@ test('decorators that another one above them has dropped are named at start', as
     @TaskHandler('lost')
     both(): void {}
   }
-  const above = 'has no effect: another decorator has put something else in the place of the method';
-  const todo = '. Put it above that one';
+  const above = 'has no effect: another decorator replaced the method';
+  const todo = '. Put it above that decorator';
   expect(await warningsOf(Measured)).toEqual([
     `@TaskHandler('measured') on Measured.task ${above}${todo}`,
     `@Subscriber('measured') on Measured.delivery ${above}${todo}`,
@@ -85,7 +85,7 @@ test('a method that overrides a handler without a decorator is named at start, o
     override heard(): void {}
   }
   class Further extends Derived {}
-  const todo = 'overrides it without a decorator. Decorate that method, too';
+  const todo = 'overrides it without a decorator. Decorate that method too';
   expect(await warningsOf(Derived, Further)).toEqual([
     `@TaskHandler('overridden') on Base.run has no effect: Derived.run ${todo}`,
     `@OnQueueEvent('task.failed') on Base.heard has no effect: Derived.heard ${todo}`,
@@ -134,8 +134,8 @@ test('a class that was put in the place of a declared webhook is named', async (
   @Replace()
   class Other {}
   expect(await warningsOf(Marker, Other)).toEqual([
-    `@SubscriberWebhook('crm') on Marker has no effect: the class that is provided, Replacement, does not carry it. ` +
-      `Put it on that class, or above the decorator that has made it`,
+    `@SubscriberWebhook('crm') on Marker has no effect: the provided class, Replacement, does not have it. ` +
+      `Put it on that class, or above the decorator that created the class`,
   ]);
 });
 
@@ -158,8 +158,8 @@ test('listeners without an instance are named at start', async () => {
     buried(): void {}
   }
   const why =
-    'hears nothing: its class is request-scoped or transient, or depends on what is, so there is no instance to call. ' +
-    'Move the method to a provider of the default scope';
+    'is never called: its class is request-scoped or transient, or depends on one that is, so there is no instance to call. ' +
+    'Move the method to a provider with the default scope';
   expect(await warningsOf(PerTask, Depending, Transient)).toEqual([
     `@OnQueueEvent('task.completed') on PerTask.completed ${why}`,
     `@OnQueueEvent('task.failed') on Depending.failed ${why}`,

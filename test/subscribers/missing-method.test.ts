@@ -82,7 +82,7 @@ test('a method that is gone when its task comes fails the attempt by name, howev
     const ended = await bench.ended(await queue.insertTask({ topic: name.toLowerCase() }));
     expect(ended).toMatchObject({ status: 'falha', tentativa: 1 });
     expect(ended.mensagem).toBe(
-      `${name}.run was not run: the object that its module provides has no such method now (it is undefined) ` +
+      `${name}.run was not run: the object that its module provides no longer has this method (it is undefined) ` +
         `(no attempts left)`,
     );
   }
@@ -119,6 +119,6 @@ test('a listener whose method is gone is a warning', async () => {
   const warned = nextEvent(events, 'warning');
   await queue.insertTask({ topic: 'heard' });
   expect((await warned).message).toMatch(
-    /^Listeners\.completed failed on 'task\.completed': .*no such method now \(it is undefined\)/,
+    /^Listeners\.completed failed on 'task\.completed': .*no longer has this method \(it is undefined\)/,
   );
 });

@@ -163,7 +163,7 @@ test('ValidationPipe checks a class and makes an instance of it', async () => {
 });
 
 test.each([
-  [{ schemas: { order: {} } }, /schemas: that of "order" does not implement Standard Schema/],
+  [{ schemas: { order: {} } }, /schemas: the schema of "order" does not implement Standard Schema/],
   [{ schemas: [order] }, /schemas must be an object/],
   [{ wrapHandler: 'x' }, /wrapHandler must be a function/],
   [{ transaction: {} }, /transaction must be a function/],

@@ -62,7 +62,7 @@ test('a paused schedule stays paused over starts, also when its code has changed
 });
 
 test.each<readonly [string, unknown, string, string]>([
-  ['no rule', {}, 'INPUT_INVALID', 'a schedule has either cron or every'],
+  ['no rule', {}, 'INPUT_INVALID', 'a schedule must have either cron or every'],
   ['two rules', { ...nightly, every: 1_000 }, 'INPUT_INVALID', 'either cron or every'],
   ['a wrong cron', { cron: '0 25 * * *' }, 'INPUT_INVALID', 'cron has "25" as its hour'],
   ['a day that never comes', { cron: '0 0 31 2 *' }, 'INPUT_INVALID', 'a day that no month has'],
@@ -70,9 +70,9 @@ test.each<readonly [string, unknown, string, string]>([
     'a wrong zone',
     { ...nightly, timezone: 'Lisbon' },
     'INPUT_INVALID',
-    'timezone must be a name of the IANA',
+    'timezone must be a time zone of the IANA',
   ],
-  ['a zone without clocks', { every: 60_000, timezone: 'UTC' }, 'INPUT_INVALID', 'timezone is for cron'],
+  ['a zone without clocks', { every: 60_000, timezone: 'UTC' }, 'INPUT_INVALID', 'timezone only applies to cron'],
   ['a period in words', { every: '1h' }, 'INPUT_INVALID', 'every must be a whole number of milliseconds'],
   ['a field that is misspelt', { ...nightly, overlaps: 'skip' }, 'INPUT_INVALID', `did you mean 'overlap'?`],
   [
@@ -126,7 +126,7 @@ test.each<readonly [what: string, given: readonly unknown[]]>([
     }
     return Handlers;
   }).toThrow(
-    "@Recurring on Handlers.closeDay needs an id and when, as @Recurring('nightly', { cron: '0 3 * * *' })",
+    "@Recurring on Handlers.closeDay needs an id and a time, as in @Recurring('nightly', { cron: '0 3 * * *' })",
   );
 });
 
@@ -158,9 +158,9 @@ test('a schedule needs an id of its own and one handler to insert for', async ()
     a(): void {}
   }
   for (const [handlers, text] of [
-    [Twice, 'has the id of the one on Twice.a'],
-    [Without, 'needs one @TaskHandler'],
-    [EveryTopic, 'needs one @TaskHandler with a topic'],
+    [Twice, 'has the same id as the one on Twice.a'],
+    [Without, 'needs exactly one @TaskHandler'],
+    [EveryTopic, 'needs exactly one @TaskHandler with a topic'],
     [Elsewhere, `is for the queue 'other'`],
   ] as const) {
     const starting = bench.start({ handlers: [handlers] });

@@ -108,7 +108,7 @@ test('a dead task whose handler the guard of its class refuses gets the default 
   const { live, dead, warning, id } = await buried(Guarded);
   expect(live?.mensagem).toContain('the guard RolesGuard refused Guarded.live');
   const message =
-    `manual intervention is needed: topic 'gave-up' gave up, and Guarded.dead was not let run: ` +
+    `manual intervention is needed: topic 'gave-up' gave up, and Guarded.dead was not allowed to run: ` +
     `Forbidden resource: the guard RolesGuard refused Guarded.dead`;
   expect(dead).toMatchObject({ status: 'sucesso', tentativa: 1, mensagem: message });
   expect(warning).toBe(`task ${id}: ${message}`);
@@ -142,7 +142,7 @@ test('so does one whose payload a pipe of the class refuses, or the schema of th
     [Checked, 'the payload is invalid: id: '],
   ] as const) {
     const { dead, warning, id } = await buried(handler, payload);
-    const message = `topic 'gave-up' gave up, and ${handler.name}.dead was not let run: ${why}`;
+    const message = `topic 'gave-up' gave up, and ${handler.name}.dead was not allowed to run: ${why}`;
     expect(dead).toMatchObject({ status: 'sucesso', mensagem: expect.stringContaining(message) as unknown });
     expect(warning).toContain(`task ${id}: manual intervention is needed: ${message}`);
   }

@@ -90,7 +90,7 @@ test('two classes of one name are not taken for one that is provided twice', asy
   };
   const message = await refusal(makeService(), makeService());
   expect(message).toContain('declared twice: Service.run and Service.run');
-  expect(message).toContain('one queue has one handler for an id');
+  expect(message).toContain('a queue can have only one handler for an id');
 });
 
 test('two subclasses that inherit a handler are two handlers', async () => {
@@ -396,7 +396,7 @@ test('every handler without a row is named at start, and none that has one', asy
   );
   expect(about).toEqual([
     expect.stringMatching(
-      /^no subscription has the id of @Subscriber\('rowless'\) on Rowless\.one, @Subscriber\('another'\) on Rowless\.two: /,
+      /^no subscription has the id of @Subscriber\('rowless'\) on Rowless\.one, @Subscriber\('another'\) on Rowless\.two, so /,
     ),
   ]);
 });

@@ -231,7 +231,7 @@ test('without its table once() says what is to be done', async () => {
   expect(await run(app, (db) => db.once(note('never')))).toMatchObject({
     status: 'failed',
     message: expect.stringMatching(
-      /no table for once\(\): make it by TenantDatabases.createDedupTable\('1'\)/,
+      /no table for once\(\): create it with TenantDatabases.createDedupTable\('1'\)/,
     ),
   });
   expect(await notes()).toEqual([]);

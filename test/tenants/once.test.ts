@@ -165,7 +165,7 @@ test('without its table the attempt fails with what is to be done', async () => 
   expect(await bench.ended(await queue.insertTask({ topic: 'work', tenant: 1 }))).toMatchObject({
     status: 'falha',
     mensagem: expect.stringMatching(
-      /no table for once\(\): make it by TenantDatabases.createDedupTable\('1'\)/,
+      /no table for once\(\): create it with TenantDatabases.createDedupTable\('1'\)/,
     ),
   });
   expect(await notes()).toEqual([]);

@@ -136,7 +136,7 @@ test.each<readonly [unknown, RegExp]>([
   [{ service: 'x' }, /tenantDatabases.service must be an object/],
   [
     { service: { User: 'x' } },
-    /no option 'tenantDatabases.service.User': did you mean 'tenantDatabases.service.user'/,
+    /unknown option 'tenantDatabases.service.User': did you mean 'tenantDatabases.service.user'/,
   ],
   [{ service: { user: 5 } }, /tenantDatabases.service.user must be text/],
   [{ service: { timeoutMs: 0 } }, /tenantDatabases.service.timeoutMs must be a number from 1/],
@@ -145,7 +145,7 @@ test.each<readonly [unknown, RegExp]>([
   [{ maxConnectionsPerTenant: 1.5 }, /tenantDatabases.maxConnectionsPerTenant must be a whole number/],
   [{ idleMs: -1 }, /tenantDatabases.idleMs must be a number from 1/],
   [{ connectTimeoutMs: '5' }, /tenantDatabases.connectTimeoutMs must be a number/],
-  [{ dedupTable: 'a"b' }, /tenantDatabases.dedupTable "a\\"b" may hold only letters/],
+  [{ dedupTable: 'a"b' }, /tenantDatabases.dedupTable "a\\"b" may contain only letters/],
 ])('%j is told', (given, message) => {
   expect(mistakes(given, variables)).toEqual([expect.stringMatching(message)]);
 });

@@ -80,11 +80,11 @@ test('after a 401 the token is renewed once, and the question asked again', asyn
 test.each<readonly [string, Answer, RegExp]>([
   ['500', { status: 500, text: secretMark }, /answered 500/],
   ['404', { status: 404, text: secretMark }, /answered 404/],
-  ['no JSON', { text: `{"password":"${secretMark}"` }, /answered something that is not JSON$/],
+  ['no JSON', { text: `{"password":"${secretMark}"` }, /did not answer with JSON$/],
   ['nothing', { text: '' }, /not JSON/],
   ['a list', { json: [secretMark] }, /JSON that is not an object/],
   ['null', { text: 'null' }, /JSON that is not an object/],
-  ['too much', { text: JSON.stringify({ x: secretMark.repeat(20_000) }) }, /answered more than 65536 bytes/],
+  ['too much', { text: JSON.stringify({ x: secretMark.repeat(20_000) }) }, /answered with more than 65536 bytes/],
   [
     'a redirect',
     (response) => response.writeHead(307, { location: `http://127.0.0.1:1/${secretMark}` }).end(),
@@ -99,7 +99,7 @@ test.each<readonly [string, Answer, RegExp]>([
     /did not answer within 400 ms/,
   ],
   ['silence', () => undefined, /did not answer within 400 ms/],
-  ['a cut', (response) => response.destroy(), /cannot be reached: (UND_ERR_SOCKET|ECONNRESET)/],
+  ['a cut', (response) => response.destroy(), /is unreachable: (UND_ERR_SOCKET|ECONNRESET)/],
 ])('%s from either service is told without what was sent and answered', async (_, answer, message) => {
   const { service, standIn } = await start(400);
   standIn.onAsk = () => answer;
@@ -143,8 +143,8 @@ test('a server that speaks no HTTP, or is not there, is told without what it sai
         '1',
       ),
     );
-  expect((await ask(raw.url)).message).toMatch(/cannot be reached: HPE_/);
-  expect((await ask('http://127.0.0.1:1/token')).message).toMatch(/cannot be reached: /);
+  expect((await ask(raw.url)).message).toMatch(/is unreachable: HPE_/);
+  expect((await ask('http://127.0.0.1:1/token')).message).toMatch(/is unreachable: /);
   expect((await ask(`${raw.url}?key=${secretMark}`)).message).toContain(`(${raw.url})`);
 });
 

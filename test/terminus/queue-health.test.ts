@@ -60,7 +60,7 @@ test('a task that waits for too long makes its queue unhealthy', async () => {
   expect(await check({ queue: 'billing', maxWaitingMs: 90_000 })).toMatchObject({ status: 'up' });
   expect(await check({ queue: 'billing', maxWaitingMs: 30_000 })).toMatchObject({
     status: 'down',
-    message: 'a task has waited for more than 30000 ms',
+    message: 'a task has been waiting for more than 30000 ms',
   });
 });
 

@@ -123,7 +123,7 @@ test('a drain stops where it is told to, and says where it cannot get', async ()
   await tester.drain({ until: { id, status: 'scheduled' } });
   expect(shop.seen).toEqual(['busy 1']);
   await expect(tester.drain({ until: { id, status: 'failed' } })).rejects.toThrow(
-    new RegExp(`task ${id} is scheduled, not failed: it is for later, so travel: true is needed`),
+    new RegExp(`task ${id} is scheduled, not failed: it is due later, so pass travel: true`),
   );
   await tester.drain({ until: { id, status: 'failed' }, travel: true });
   expect(shop.seen).toEqual(['busy 1', 'busy 2', 'busy 3']);

@@ -41,7 +41,7 @@ export function describeTester(bench: () => TesterBench): void {
     ]);
     const wrong = tester.expectInserted({ topic: 'send-receipt', payload: { id: 3 } });
     await expect(wrong).rejects.toBeInstanceOf(AssertionError);
-    await expect(wrong).rejects.toThrow(/no task was inserted that matches .*"id":3.* there are 2: .*"id":1/);
+    await expect(wrong).rejects.toThrow(/no inserted task matches .*"id":3.* inserted are 2: .*"id":1/);
     await expect(tester.expectInserted({ topic: 'send-receipt' })).rejects.toThrow(/more than one/);
     // @ts-expect-error there is no such condition
     await expect(tester.inserted({ topik: 'send-receipt' })).rejects.toMatchObject({ code: 'INPUT_INVALID' });

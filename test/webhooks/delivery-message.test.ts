@@ -28,13 +28,13 @@ test('tells method, URL, status, duration and the answer', () => {
 });
 
 test('tells why there was no answer', () => {
-  const failure = new WebhookFailure('timeout', 'hooks.example.com did not answer within 300 ms');
+  const failure = new WebhookFailure('timeout', 'hooks.example.com did not respond within 300 ms');
   expect(message(failure)).toBe(
-    'POST https://hooks.example.com/orders: timeout: hooks.example.com did not answer within 300 ms',
+    'POST https://hooks.example.com/orders: timeout: hooks.example.com did not respond within 300 ms',
   );
   failure.durationMs = 301;
   expect(message(failure, { method: null, url: 'nonsense with hunter2' })).toBe(
-    'NO METHOD (no URL): timeout after 301 ms: hooks.example.com did not answer within 300 ms',
+    'NO METHOD (no URL): timeout after 301 ms: hooks.example.com did not respond within 300 ms',
   );
 });
 

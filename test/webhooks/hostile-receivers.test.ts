@@ -23,7 +23,7 @@ test('nothing listens', async () => {
   expect(await failing(createClient(), `http://127.0.0.1:${port}/`)).toMatchObject({
     kind: 'connect',
     systemCode: 'ECONNREFUSED',
-    message: `127.0.0.1, port ${port}, could not be reached: nothing listens there`,
+    message: `127.0.0.1, port ${port}, could not be reached: nothing is listening there`,
   });
 });
 
@@ -32,7 +32,7 @@ test('accepts and sends nothing', async () => {
   const failure = await failing(createClient(deadline), receiver.url);
   expect(failure).toMatchObject({
     kind: 'timeout',
-    message: '127.0.0.1 did not answer within 300 ms: it had sent no answer',
+    message: '127.0.0.1 did not respond within 300 ms: it had sent no response',
   });
   expect(failure.durationMs).toBeGreaterThanOrEqual(290);
   await until(() => Promise.resolve(receiver.sockets[0]?.destroyed), 'the connection is closed');
@@ -53,7 +53,7 @@ test('sends its body one byte at a time', async () => {
   });
   expect(await failing(createClient(deadline), receiver.url)).toMatchObject({
     kind: 'timeout',
-    message: '127.0.0.1 did not answer within 300 ms: its answer had begun but not ended',
+    message: '127.0.0.1 did not respond within 300 ms: its response had started but was not complete',
   });
 });
 
@@ -142,22 +142,22 @@ test('one header field without end', async () => {
 });
 
 test.each([
-  ['before its answer', '', 'closed the connection without an answer'],
-  ['within its header', `${ok}content-le`, 'closed the connection without an answer'],
+  ['before its answer', '', 'closed the connection without a response'],
+  ['within its header', `${ok}content-le`, 'closed the connection without a response'],
   [
     'within its body',
     `${ok}content-length: 100\r\n\r\nabc`,
-    'closed the connection before its answer had ended',
+    'closed the connection before its response was complete',
   ],
   [
     'within a chunk',
     `${ok}transfer-encoding: chunked\r\n\r\n5\r\nab`,
-    'closed the connection before its answer had ended',
+    'closed the connection before its response was complete',
   ],
   [
     'within a chunk, the last of this connection',
     `${ok}connection: close\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab`,
-    'closed the connection before its answer had ended',
+    'closed the connection before its response was complete',
   ],
 ])('closes its connection %s', async (_when, text, message) => {
   const closing = await startRawReceiver((socket) => void socket.once('data', () => socket.end(text)));
@@ -217,7 +217,7 @@ test('a slow receiver has one deadline over everything, not one per step', async
   deadlines.ringFirst();
   expect(await failure).toMatchObject({
     kind: 'timeout',
-    message: `127.0.0.1 did not answer within ${longMs} ms: its answer had begun but not ended`,
+    message: `127.0.0.1 did not respond within ${longMs} ms: its response had started but was not complete`,
   });
 });
 

@@ -33,7 +33,7 @@ const signatureAt = (receiver: Receiver): unknown => receiver.requests.at(-1)?.h
 test('a URL alone does not take the headers to another origin, neither directly nor by a stop without URL', async () => {
   const moved = await edit({ url: `${foreign.url}/hook` });
   expect(moved).toMatchObject({ status: 400, body: { code: 'INPUT_INVALID' } });
-  expect(moved.body['message']).toMatch(/x-key.*give headers together with the URL/);
+  expect(moved.body['message']).toMatch(/x-key.*give all headers together with the URL/);
   expect(moved.text).not.toContain('s3cret');
   expect((await edit({ url: null })).status).toBe(200);
   expect((await edit({ url: `${foreign.url}/hook` })).status).toBe(400);
@@ -71,7 +71,7 @@ test('a URL that SQL has changed gets nothing until it has a secret of its own',
   await bench.pool.query('update tasks_subscriber set url = $1', [`${foreign.url}/hook`]);
   expect(await app.webhooks.ping('crm')).toMatchObject({
     ok: false,
-    failure: expect.stringContaining('none of its secrets is for') as unknown,
+    failure: expect.stringContaining('the subscription has no secret for') as unknown,
   });
   expect(foreign.requests).toHaveLength(0);
   await app.webhooks.createSecret('crm');

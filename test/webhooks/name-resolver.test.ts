@@ -38,7 +38,7 @@ test('a name without addresses and one that does not exist are told', async () =
     expect(await failureOf(resolve(name))).toMatchObject({
       kind: 'dns',
       host: name,
-      message: `the address of ${name} could not be found: there is none`,
+      message: `the address of ${name} could not be resolved: it has none`,
     });
   }
   expect((await failureOf(resolve(`${'x'.repeat(64)}.example`))).kind).toBe('dns');
@@ -108,7 +108,7 @@ test('the deadline holds while the name is looked up', async () => {
   expect(await failing(client, 'https://slow.example/')).toMatchObject({
     kind: 'timeout',
     host: 'slow.example',
-    message: 'slow.example did not answer within 200 ms: its address was still being looked up',
+    message: 'slow.example did not respond within 200 ms: its address was still being looked up',
   });
 });
 
@@ -127,7 +127,7 @@ test('a name with one private address among public ones is refused, and nothing 
     const failure = await failing(client, `http://${host}:${receiver.port}/`);
     expect(failure).toMatchObject({ kind: 'refused-address', host });
     expect(failure.address).toBeDefined();
-    expect(failure.message).toMatch(new RegExp(`^${host} leads to a `));
+    expect(failure.message).toMatch(new RegExp(`^${host} resolves to a `));
     expect(failure.message).not.toContain(failure.address);
   }
   expect(receiver.sockets).toHaveLength(0);

@@ -214,16 +214,16 @@ test('a subscription that is removed takes its secrets along', async () => {
 
 test('where webhooks are off, asking for them says how to turn them on', async () => {
   const { app } = await bench.start({ autoStart: false });
-  expect(() => app.get(QueueWebhooks).ping('crm')).toThrow(/QueueWebhooks.ping needs webhooks: true/);
+  expect(() => app.get(QueueWebhooks).ping('crm')).toThrow(/QueueWebhooks.ping requires webhooks: true/);
 });
 
 test.each([
   [{ concurrency: 0 }, 'webhooks.concurrency must be a whole number'],
   [{ circuit: { failures: 0 } }, 'webhooks.circuit.failures must be'],
   [{ schedule: 'daily' }, "webhooks.schedule must be 'queue' or 'standard'"],
-  [{ secretKeys: 'short' }, 'webhooks.secretKeys: a key is the base64 of 32 bytes'],
-  [{ allowedAddresses: 'localhost' }, 'webhooks.allowedAddresses must be a list of texts'],
-  [{ timeout: 3 }, "there is no option 'webhooks.timeout'"],
+  [{ secretKeys: 'short' }, 'webhooks.secretKeys: a key must be 32 bytes in base64'],
+  [{ allowedAddresses: 'localhost' }, 'webhooks.allowedAddresses must be a list of strings'],
+  [{ timeout: 3 }, "unknown option 'webhooks.timeout'"],
 ] as const)('mistakes in %j are named', async (webhooks, message) => {
   await expect(bench.start({ webhooks: webhooks as unknown as WebhookOptions })).rejects.toThrow(message);
 });

@@ -57,7 +57,7 @@ test.each(['PATCH', null])('%s is a failure that says what there is', async (met
   const receiver = await startReceiver();
   const row = await deliver({ url: receiver.url, http_method: method });
   expect(row).toMatchObject({ status: 'falha', reenfileirado: true });
-  expect(row.mensagem).toContain('the method of a webhook is GET, POST, PUT or DELETE');
+  expect(row.mensagem).toContain('the method of a webhook must be GET, POST, PUT or DELETE');
   expect(receiver.requests).toEqual([]);
 });
 

@@ -195,7 +195,7 @@ test('whoever may insert and read every column chooses no URL, no secret but tha
     ['nobody', 'falha'],
   ]);
   expect(rows[1]?.['mensagem']).toMatch(
-    /^not registered: no method of this process handles subscription 'nobody', which is not in the table, and no worker's seal on delivery \d+ says where it goes/,
+    /^not registered: no method of this process handles subscription 'nobody', which does not exist, and delivery \d+ has no valid seal of a worker that says where it goes/,
   );
   expect([inside.requests, erp.requests]).toEqual([[], []]);
   const [request] = crm.requests;

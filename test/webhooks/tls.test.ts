@@ -49,12 +49,12 @@ test.each([
     'is for another name',
   ],
   ['that expired', authority.issue(['hooks.test'], { expired: true }), 'CERT_HAS_EXPIRED', 'has expired'],
-  ['signed by itself', selfSigned(['hooks.test']), 'DEPTH_ZERO_SELF_SIGNED_CERT', 'is signed by itself'],
+  ['signed by itself', selfSigned(['hooks.test']), 'DEPTH_ZERO_SELF_SIGNED_CERT', 'is self-signed'],
   [
     'of an unknown authority',
     createAuthority('Unknown').issue(['hooks.test']),
     'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-    'an authority that is not known',
+    'an unknown authority',
   ],
 ])('a certificate %s is refused before anything is sent', async (_what, certified, systemCode, reason) => {
   const receiver = await startSecure(certified);
@@ -101,7 +101,7 @@ test('a greeting that is not answered ends at the deadline, and one that is cut 
   const client = createClient({ timeoutMs: 300 });
   expect(await failing(client, `https://127.0.0.1:${silent.port}/`)).toMatchObject({
     kind: 'timeout',
-    message: '127.0.0.1 did not answer within 300 ms: TLS was still being negotiated',
+    message: '127.0.0.1 did not respond within 300 ms: TLS was still being negotiated',
   });
   await until(() => Promise.resolve(silent.sockets[0]?.destroyed), 'the connection is closed');
   const cutting = await startRawReceiver((socket) => socket.once('data', () => socket.resetAndDestroy()));

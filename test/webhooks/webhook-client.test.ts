@@ -150,7 +150,7 @@ test('other methods are refused', async () => {
   for (const method of [null, '', 'PATCH', 'HEAD', 'CONNECT', 'TRACE', 'POST\r\nX: y', 'GET /']) {
     expect(await failing(client, 'http://127.0.0.1:1/', { method })).toMatchObject({
       kind: 'refused-request',
-      message: expect.stringMatching(/^the method of a webhook is GET, POST, PUT or DELETE/),
+      message: expect.stringMatching(/^the method of a webhook must be GET, POST, PUT or DELETE/),
     });
   }
 });

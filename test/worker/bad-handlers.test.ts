@@ -148,17 +148,17 @@ const returned: Cases = {
   'an object with a hostile toJSON': { value: { toJSON: hostile }, message: 'you shall not look' },
   'an object that is written as nothing': {
     value: { toJSON: () => undefined },
-    message: 'it is written as nothing by its toJSON()',
+    message: 'it has a toJSON() that returns nothing',
   },
   'a result that is too large': {
     value: { text: 'x'.repeat(100_000) },
     message: 'it has 100011 bytes, more than maxPayloadBytes (100000)',
   },
-  'a Map': { value: new Map([[1, 2]]), message: 'of the kind Map, which JSON would write as {}' },
-  'a Set inside': { value: { all: [new Set([1])] }, message: 'of the kind Set, which' },
-  'an error': { value: [new Error('x')], message: 'of the kind Error, which' },
-  'what is still to come': { value: { later: Promise.resolve(1) }, message: 'of the kind Promise, which' },
-  'a query': { value: { query: new URLSearchParams('a=1') }, message: 'of the kind URLSearchParams, which' },
+  'a Map': { value: new Map([[1, 2]]), message: 'of type Map, which JSON would write as {}' },
+  'a Set inside': { value: { all: [new Set([1])] }, message: 'of type Set, which' },
+  'an error': { value: [new Error('x')], message: 'of type Error, which' },
+  'what is still to come': { value: { later: Promise.resolve(1) }, message: 'of type Promise, which' },
+  'a query': { value: { query: new URLSearchParams('a=1') }, message: 'of type URLSearchParams, which' },
 };
 
 test('a return value that cannot be recorded leaves its task succeeded, and the message says why', async () => {

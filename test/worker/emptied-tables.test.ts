@@ -127,7 +127,7 @@ test('the row of a running worker comes back: it is told of, told to stop, and i
   const warned = nextEvent(events, 'warning');
   await empty();
   expect((await warned).message).toMatch(
-    new RegExp(`^the row of worker ${worker.id}, which is running, was deleted from the table of workers`),
+    new RegExp(`^the row of running worker ${worker.id} was deleted from the table of workers`),
   );
   // Its row is written first, its subscriptions last.
   await until(async () => {

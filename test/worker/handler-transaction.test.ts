@@ -195,7 +195,7 @@ testOnPostgres('statement_timeout in a handler fails its attempt and stays in it
 
 test.each([
   { swallow: false, text: /onnection|ended by the other party/ },
-  { swallow: true, text: onPostgres ? 'was not answered' : 'its error was swallowed' },
+  { swallow: true, text: onPostgres ? 'did not confirm the end' : 'its error was swallowed' },
 ])(
   'a connection that is cut in the middle fails the attempt (error swallowed: $swallow)',
   async ({ swallow, text }) => {

@@ -48,7 +48,7 @@ test('a lane that the queue does not have is refused, as is one beside another l
   await expect(bench.start({ handlers: [Handlers], lanes: { long: 2 } })).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
     message: expect.stringMatching(
-      /Handlers\.one[^]*there is no lane "?fast"?: the option lanes of the queue has 'long'[^]*give concurrency or lane, not both/,
+      /Handlers\.one[^]*unknown lane "?fast"?: the lanes of the queue are 'long'[^]*give concurrency or lane, not both/,
     ) as unknown,
   });
 });

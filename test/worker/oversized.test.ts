@@ -77,7 +77,7 @@ const refused = {
   exhausted: true,
   whole: true,
   message: expect.stringMatching(
-    /50000\d\d bytes.*more than maxPayloadBytes \(100000\).*neither loaded nor tried/,
+    /50000\d\d bytes.*more than maxPayloadBytes \(100000\).*neither loaded nor run/,
   ) as unknown,
 };
 

@@ -114,7 +114,7 @@ test('a worker whose every row is refused stands still, until one is taken', asy
   vi.advanceTimersByTime(70_000);
   expect(worker.stalled).toEqual({
     workerId: worker.id,
-    reason: expect.stringMatching(/^the database refuses every change .*\(2 attempts left out\): .*broken/),
+    reason: expect.stringMatching(/^the database refuses every change .*\(2 attempts skipped\): .*broken/),
     forMs: 60_000,
   });
   await acceptRows(bench.pool);

@@ -125,10 +125,10 @@ test('retry is given the number of the attempt that failed', async () => {
 
 test.each<[topic: string, problem: RegExp, payload?: string]>([
   ['rule that throws', /its retry function threw: .*not valid JSON/],
-  ['rule of nonsense', /its retry function answered NaN, which is no number of milliseconds/],
-  ['rule of a promise', /its retry function answered a promise, which/],
-  ['rule of text', /its retry function answered "5000", which/],
-  ['in', /RetryIn was thrown with NaN, which is no number of milliseconds/],
+  ['rule of nonsense', /its retry function returned NaN, which is not a number of milliseconds/],
+  ['rule of a promise', /its retry function returned a promise, which/],
+  ['rule of text', /its retry function returned "5000", which/],
+  ['in', /RetryIn was thrown with NaN, which is not a number of milliseconds/],
   ['at', /RetryAt was thrown with an invalid date/, 'tomorrow'],
 ])(
   'nonsense loses no failure, and is said: the rule of the queue counts (%s)',
@@ -140,7 +140,7 @@ test.each<[topic: string, problem: RegExp, payload?: string]>([
     expect(others).toEqual([]);
     expect(warning).toMatch(problem);
     expect(warning).toContain(`task ${id} (`);
-    expect(warning).toMatch(/: the rule of the queue counts$/);
+    expect(warning).toMatch(/: the rule of the queue applies$/);
   },
 );
 

@@ -97,6 +97,6 @@ test('a task that was cancelled before it is snoozed ends cancelled', async () =
 });
 
 test('what is no time hides neither the error nor what it says', () => {
-  expect(new Snooze('5m' as never).message).toBe('to be looked at again at an invalid date');
-  expect(new RetryAt('5m' as never).message).toBe('to be tried again at an invalid date');
+  expect(new Snooze('5m' as never).message).toBe('snoozed until an invalid date');
+  expect(new RetryAt('5m' as never).message).toBe('to be retried at an invalid date');
 });

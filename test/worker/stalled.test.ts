@@ -63,7 +63,7 @@ test('a session that cannot come back is told once a minute, in the log, as an e
   );
   await lost;
   // The first reason was that it was ended; the one that counts is why it does not come back.
-  const reason = `others may take it for lost, because its session is down: role "${role}" is not permitted to log in`;
+  const reason = `others may consider it lost, because its session is down: role "${role}" is not permitted to log in`;
   vi.advanceTimersByTime(60_000);
   expect(worker.stalled).toBeUndefined();
   await until(async () => {
@@ -74,7 +74,7 @@ test('a session that cannot come back is told once a minute, in the log, as an e
   expect(told.at(-1)).toEqual({ workerId: worker.id, reason, forMs: expect.any(Number) as number });
   expect(told.length).toBeGreaterThanOrEqual(1);
   expect(logger.of('error').at(-1)).toMatch(
-    new RegExp(`^worker ${worker.id} has stood still for \\d+ s and takes no tasks: others may take it`),
+    new RegExp(`^worker ${worker.id} has been stalled for \\d+ s and takes no tasks: others may consider it lost`),
   );
   expect(await healthOf(app)).toMatchObject({
     status: 'down',
@@ -130,9 +130,9 @@ test('a worker whose every row is refused says so likewise, though each row was 
   expect(worker.stalled).toBeUndefined();
   const stalled = nextEvent(events, 'worker.stalled');
   vi.advanceTimersByTime(60_000);
-  const reason = 'the database refuses every change of what it would take (1 attempt left out): broken';
+  const reason = 'the database refuses every change to the attempts it would claim (1 attempt skipped): broken';
   expect(await stalled).toEqual({ workerId: worker.id, reason, forMs: 60_000 });
-  expect(logger.of('error').at(-1)).toContain(`has stood still for 60 s and takes no tasks: ${reason}`);
+  expect(logger.of('error').at(-1)).toContain(`has been stalled for 60 s and takes no tasks: ${reason}`);
   expect(await healthOf(app)).toMatchObject({
     status: 'down',
     message: `the worker takes no tasks: ${reason}`,

@@ -46,7 +46,7 @@ test('one without its session says so once a minute, with what failed last, unti
   await vi.advanceTimersByTimeAsync(minute);
   expect([told, standstill.stall]).toEqual([[], undefined]);
   await vi.advanceTimersByTimeAsync(10_000);
-  const reason = 'others may take it for lost, because its session is down: no more connections';
+  const reason = 'others may consider it lost, because its session is down: no more connections';
   expect(told).toEqual([{ workerId: '7', reason, forMs: minute }]);
   expect(standstill.stall).toEqual(told[0]);
   liveness.failure = new Error('the role may not log in');

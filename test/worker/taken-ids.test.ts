@@ -79,7 +79,7 @@ describe.each(layouts)('in a %s table', (_, layout) => {
       release();
       const { message } = await told;
       expect(message).toMatch(
-        /but that cannot be recorded: id \d+ of public\.tasks is taken: the sequence is/,
+        /but its failure cannot be recorded: id \d+ of public\.tasks is already taken: the sequence is/,
       );
       expect(await bench.ended(other)).toMatchObject({ status: 'sucesso' });
       expect(await bench.chain(stuck)).toMatchObject([{ status: 'processando', reenfileirado: false }]);
@@ -116,7 +116,7 @@ describe.each(layouts)('in a %s table', (_, layout) => {
     await worker.start();
     const { message } = await told;
     expect(message).toMatch(
-      /cannot be inserted, and is tried again: id \d+ of public\.tasks is taken: the sequence is/,
+      /cannot be inserted and will be retried: id \d+ of public\.tasks is already taken: the sequence is/,
     );
     await bench.pool.query(sqlOf(message));
     const completed = nextEvent(events, 'task.completed');
@@ -140,7 +140,7 @@ describe.each(layouts)('in a %s table', (_, layout) => {
     const [warning = '', ...others] = await warnings();
     expect(others).toEqual([]);
     expect(warning).toMatch(
-      /the sequence public\.tasks_id_seq gives id \d+ next, but public\.tasks has ids up to \d+/,
+      /the sequence public\.tasks_id_seq will return id \d+ next, but public\.tasks has ids up to \d+/,
     );
     await bench.pool.query(sqlOf(warning));
     expect(await warnings()).toEqual([]);
@@ -152,7 +152,7 @@ describe.each(layouts)('in a %s table', (_, layout) => {
     const id = await queue.insertTask({ topic: 'working', delayMs: 3_600_000 });
     await admin.cancel(id);
     await takeIds(bench, 1_000);
-    await expect(admin.retry(id)).rejects.toThrow(/id \d+ of public\.tasks is taken: the sequence is behind/);
+    await expect(admin.retry(id)).rejects.toThrow(/id \d+ of public\.tasks is already taken: the sequence is behind/);
   });
 });
 

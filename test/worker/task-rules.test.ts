@@ -88,7 +88,7 @@ test('SQL says it in the metadata, where nonsense is told of and the handler’s
     `insert into tasks (processo, metadados) values ('fail', '{"tarefa:maxAttempts": "once"}')`,
   );
   expect((await warned).message).toMatch(
-    /has failed, and its metadata has "tarefa:maxAttempts": "once", which is no whole number from 1 to 1000000/,
+    /failed, and its metadata has "tarefa:maxAttempts": "once", which is not a whole number from 1 to 1000000/,
   );
   const { rows } = await bench.pool.query<{ id: string }>('select id from tasks order by id limit 1');
   expect(live(await bench.endedChain(String(rows[0]?.id), 4))).toEqual([1, 2]);

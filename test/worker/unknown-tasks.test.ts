@@ -36,7 +36,7 @@ test('a task of a topic that nobody serves fails, is retried, and ends in the de
     mensagem: expect.stringContaining('manual intervention'),
   });
   const [withoutTopic] = await bench.endedChain(none, 3);
-  expect(withoutTopic?.mensagem).toContain('handles tasks without topic');
+  expect(withoutTopic?.mensagem).toContain('handles tasks without a topic');
 });
 
 test('a delivery for a subscription without handler fails, until one is registered', async () => {

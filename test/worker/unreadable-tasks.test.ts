@@ -172,5 +172,5 @@ test('an outcome that is settled beside such a claim stays what it is', async ()
 test('where any bytes are taken, a start says so', async () => {
   database = await createDatabase('SQL_ASCII');
   await start();
-  expect(logger.of('warn')).toContainEqual(expect.stringContaining('SQL_ASCII, which takes any bytes'));
+  expect(logger.of('warn')).toContainEqual(expect.stringContaining('SQL_ASCII, which accepts any bytes'));
 });

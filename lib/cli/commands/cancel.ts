@@ -9,16 +9,17 @@ import { forEachTask, readIds } from '../task-ids.js';
 /** `tarefa cancel`. */
 export const cancelCommand: Command = {
   name: 'cancel',
-  summary: 'ends tasks that wait, without a dead task, and asks those that run to stop',
+  summary: 'cancels waiting tasks, without a dead task, and asks running tasks to stop',
   usage: '<id...> | --all [filters]',
-  description: `A task that is cancelled has not failed: \`retry --all\` leaves it out, and by its id it can be retried. One that
-    runs is asked to stop: it ends cancelled, unless it succeeds anyway. One that has ended is refused.
+  description: `A cancelled task has not failed: \`retry --all\` skips it, but it can be retried by its id. A running task is asked to
+    stop: it ends as cancelled, unless it succeeds anyway. A finished task is refused.
 
-    With --all: every task that waits (scheduled, retrying or pending) and that the filters choose, dead tasks only with
-    --dead. They are counted first; on a terminal you are asked, elsewhere --yes is needed. What starts or is inserted after
-    the count is not meant. They are cancelled in blocks of 500 that commit alone; Ctrl-C ends it after a block.
+    With --all: every waiting task (scheduled, retrying or pending) that matches the filters; dead tasks only with --dead.
+    They are counted first; on a terminal you are asked to confirm, elsewhere --yes is required. Tasks that start or are
+    inserted after the count are not included. They are cancelled in blocks of 500, each committed on its own; Ctrl-C stops
+    after the current block.
 
-    Exit code 2 when no task could be cancelled, 3 when some could not, or Ctrl-C came first.`,
+    Exit code 2 when no task could be cancelled; 3 when some could not, or when Ctrl-C interrupted it.`,
   options: { ...bulkOptions('waiting'), ...statusOption, ...interopOption, ...cancelOptions },
   examples: [
     'tarefa cancel 17 18 --reason "ordered by mistake"',
@@ -31,7 +32,7 @@ export const cancelCommand: Command = {
     return forEachTask(call, ids, async (id) => {
       const { stopping } = await admin.cancel(id, cancelOptionsOf(call));
       const stops = stopping.length > 0;
-      return { fields: { stopping: stops }, line: `task ${id} is ${stops ? 'asked to stop' : 'cancelled'}` };
+      return { fields: { stopping: stops }, line: `task ${id} ${stops ? 'was asked to stop' : 'cancelled'}` };
     });
   },
 };
@@ -41,16 +42,15 @@ const words: BulkWords = {
   doing: 'cancelling',
   meant: 'waiting',
   done: 'cancelled',
-  outcome: 'are cancelled',
 };
 
 /** `tarefa bury`. */
 export const buryCommand: Command = {
   name: 'bury',
-  summary: 'ends tasks that wait as if they had run out of attempts: their dead tasks start at once',
+  summary: 'ends waiting tasks as if they had run out of attempts: their dead tasks start at once',
   usage: '<id...>',
   description:
-    'One that runs, has ended, or is a dead task itself is refused. Exit code 2 when none could be buried, 3 when some could.',
+    'A task that is running, finished or itself a dead task is refused. Exit code 2 when no task could be buried, 3 when only some could.',
   options: { ...interopOption, ...reasonOption },
   examples: ['tarefa bury 17 --reason "the customer is gone"'],
   run: async (call): Promise<ExitCode> => {
@@ -58,7 +58,7 @@ export const buryCommand: Command = {
     const { admin } = await call.queue();
     return forEachTask(call, ids, async (id) => {
       const deadId = await admin.bury(id, textOption(call.options, 'reason'));
-      return { fields: { deadId }, line: `task ${id} is buried: its dead task is ${deadId}` };
+      return { fields: { deadId }, line: `task ${id} buried: its dead task is ${deadId}` };
     });
   },
 };

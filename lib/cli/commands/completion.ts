@@ -12,11 +12,11 @@ const shells = Object.keys(completions);
 export function completionCommand(commands: () => readonly Command[]): Command {
   return {
     name: 'completion',
-    summary: 'prints a script that completes commands and options in a shell',
+    summary: 'prints a shell completion script for commands and options',
     usage: shells.join(' | '),
     words: shells,
-    description: `Contacts no database. Write it into the shell's start-up file: the script holds every name, so that completing
-      starts no process. After an upgrade a new shell has the new names.`,
+    description: `Contacts no database. Add it to the shell's start-up file: the script contains every name, so completion starts no
+      process. After an upgrade, new shells complete the new names.`,
     examples: [
       'echo \'eval "$(tarefa completion bash)"\' >> ~/.bashrc',
       "echo 'source <(tarefa completion zsh)' >> ~/.zshrc",
@@ -25,7 +25,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
     run: async ({ positionals, output }): Promise<ExitCode> => {
       const [shell = '', ...others] = positionals;
       if (!Object.hasOwn(completions, shell) || others.length > 0) {
-        throw new UsageError(`which shell? Give one of ${shells.join(', ')}`);
+        throw new UsageError(`the shell must be one of ${shells.join(', ')}`);
       }
       const script = completions[shell as Shell]({ commands: commands(), common: commonOptions });
       output.json({ shell, script });

@@ -5,17 +5,17 @@ import { redactOption } from '../show/redact-option.js';
 /** `tarefa dashboard`. */
 export const dashboardCommand: Command = {
   name: 'dashboard',
-  summary: 'serves a page that shows the queue, to this computer only',
+  summary: 'serves the dashboard of the queue, to this computer only',
   usage: '',
   description:
-    'Serves the dashboard on loopback until Ctrl-C, and says its address, which has a key in it: without that key nobody else ' +
-    'on this computer sees it. It is read-only unless --actions is given. Your application can serve the same page to your ' +
-    'colleagues: the option dashboard of QueueModule.\n\n' +
-    'It needs @nestjs/platform-express or @nestjs/platform-fastify, one of which an application with controllers has.',
+    'Serves the dashboard on loopback until Ctrl-C, and prints its address, which contains a key: without the key, other users ' +
+    'of this computer cannot open it. It is read-only unless --actions is given. Your application can serve the same page to ' +
+    'your colleagues: see the option `dashboard` of QueueModule.\n\n' +
+    'Requires @nestjs/platform-express or @nestjs/platform-fastify; an application with controllers already has one of them.',
   options: {
-    port: { type: 'string', value: '<n>', description: 'where it listens. Default: any free port' },
-    actions: { type: 'boolean', description: 'lets tasks and subscriptions be changed from it' },
-    'no-payloads': { type: 'boolean', description: 'shows no payloads' },
+    port: { type: 'string', value: '<n>', description: 'the port to listen on. Default: any free port' },
+    actions: { type: 'boolean', description: 'allows tasks and subscriptions to be changed from it' },
+    'no-payloads': { type: 'boolean', description: 'hides payloads' },
     ...interopOption,
     ...redactOption,
   },

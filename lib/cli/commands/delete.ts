@@ -9,16 +9,17 @@ import { forEachTask, readIds, taskNumber } from '../task-ids.js';
 /** `tarefa delete`. */
 export const deleteCommand: Command = {
   name: 'delete',
-  summary: 'deletes tasks that do not run, with all their attempts and dead tasks',
+  summary: 'deletes tasks that are not running, with all their attempts and dead tasks',
   usage: '<id...> | --all [filters]',
-  description: `What is deleted is not done any more, is gone from the history, and cannot be brought back: you are asked, or give
-    --yes. A task that runs, or whose dead task does, is refused. Deliveries of a publication are tasks of their own and stay.
-    Old history is deleted automatically, and at once by \`tarefa purge\`.
+  description: `A deleted task does not run any more, disappears from the history and cannot be restored: you are asked to confirm, or
+    give --yes. A task is refused while it or its dead task is running. Deliveries of a publication are tasks of their own and
+    stay. Old history is deleted automatically, and immediately by \`tarefa purge\`.
 
-    With --all: every task that does not run and that the filters choose, dead tasks only with --dead. They are counted first.
-    What comes after the count is not meant. They are deleted in blocks of 500 that commit alone; Ctrl-C ends it after a block.
+    With --all: every task that is not running and matches the filters; dead tasks only with --dead. They are counted first;
+    tasks that are inserted after the count are not included. They are deleted in blocks of 500, each committed on its own;
+    Ctrl-C stops after the current block.
 
-    Exit code 2 when no task could be deleted, 3 when some could not, or Ctrl-C came first.`,
+    Exit code 2 when no task could be deleted; 3 when some could not, or when Ctrl-C interrupted it.`,
   options: { ...bulkOptions('deletable'), ...statusOption, ...interopOption },
   examples: ['tarefa delete 17 --yes', 'tarefa delete --all --topic try-out --status succeeded --dry-run'],
   run: (call) => (meansAll(call) ? doAll(call, 'delete', words) : deleteSome(call)),
@@ -29,21 +30,23 @@ const words: BulkWords = {
   doing: 'deleting',
   meant: 'deletable',
   done: 'deleted',
-  outcome: 'are deleted',
 };
 
 async function deleteSome(call: CommandCall): Promise<ExitCode> {
   const ids = readIds(call);
   const { admin } = await call.queue();
   const [one = ''] = ids;
-  const what = ids.length === 1 ? `task ${await taskNumber(admin, one)}` : `${ids.length} tasks`;
-  if (!(await confirm(call, `Delete ${what} with everything that is known of it?`))) {
+  const what =
+    ids.length === 1
+      ? `task ${await taskNumber(admin, one)} with its whole history`
+      : `${ids.length} tasks with their whole history`;
+  if (!(await confirm(call, `Delete ${what}?`))) {
     call.output.line('nothing was deleted');
     return 0;
   }
   return forEachTask(call, ids, async (id) => {
     const attempts = await admin.delete(id);
     const rows = attempts === 1 ? 'its attempt' : `its ${readableCount(attempts)} attempts`;
-    return { fields: { attempts }, line: `task ${id} is deleted, with ${rows}` };
+    return { fields: { attempts }, line: `task ${id} deleted with ${rows}` };
   });
 }

@@ -11,26 +11,26 @@ export const haltCommand: Command = {
   name: 'halt',
   summary: 'tells the workers to stop after their current work',
   usage: '',
-  description: `Notes in the rows of all workers that run that they are to stop, and sends the notification that workers of
-    nsj-queue-lib know as well. A worker claims no more then, lets what runs finish, and stops; its process goes on, or is
-    started again, as whoever runs it decides. One behind a transaction pooler, or one that polls instead of listening, sees it
-    at its next poll. The role needs the right to update the table of workers.
+  description: `Marks the rows of all running workers, and sends the notification that workers of nsj-queue-lib also understand. A
+    worker then claims no more tasks, finishes its running ones and stops; whether its process keeps running or is restarted
+    is up to whoever runs it. A worker behind a transaction pooler, or one that polls instead of listening, notices at its next
+    poll. The role must be allowed to update the table of workers.
 
-    With --wait: until every worker that was alive has stopped. Exit code 3 when one still works after --timeout, or Ctrl-C
-    came first.`,
+    With --wait: waits until every worker that was alive has stopped. Exit code 3 when a worker is still running after
+    --timeout, or when Ctrl-C interrupted the wait.`,
   options: {
     wait: { type: 'boolean', description: 'waits until they have stopped' },
     timeout: {
       type: 'string',
       value: '<seconds>',
-      description: 'how long to wait. Default: as long as it takes',
+      description: 'how long to wait. Default: no limit',
     },
   },
   examples: ['tarefa halt --wait --timeout 60'],
   run: async (call): Promise<ExitCode> => {
     const { output, options } = call;
     if (call.positionals.length > 0)
-      throw new UsageError('halt takes no arguments: it is for the whole queue');
+      throw new UsageError('halt takes no arguments: it applies to the whole queue');
     const timeout = numberOption(options, 'timeout', { least: 0, most: 86_400, whole: false });
     const queue = await call.queue();
     const before = await alive(queue);
@@ -47,10 +47,10 @@ export const haltCommand: Command = {
     });
     if (left !== undefined && left.length > 0) {
       const names = left.map(({ id, host, pid }) => `${id} (${host}, pid ${pid})`).join(', ');
-      output.error(`still at work: ${left.length === 1 ? 'worker' : 'workers'} ${names}`);
+      output.error(`still running: ${left.length === 1 ? 'worker' : 'workers'} ${names}`);
       return 3;
     }
-    if (left !== undefined) output.line('no worker runs any more');
+    if (left !== undefined) output.line('all workers have stopped');
     return 0;
   },
 };
@@ -85,8 +85,8 @@ async function waitForEnd(
 
 function describe(listening: number, polling: number): string {
   const all = listening + polling;
-  if (all === 0) return 'no worker runs';
-  const told = `${all} ${all === 1 ? 'worker is' : 'workers are'} told to stop`;
+  if (all === 0) return 'no worker is running';
+  const told = `${all} ${all === 1 ? 'worker was' : 'workers were'} told to stop`;
   if (polling === 0) return told;
-  return `${told}; ${polling} behind a pooler ${polling === 1 ? 'sees' : 'see'} it at the next poll`;
+  return `${told}; ${polling} behind a pooler will notice at the next poll`;
 }

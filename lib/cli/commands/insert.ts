@@ -9,11 +9,11 @@ export const insertCommand: Command = {
   summary: 'inserts a task, or many from a file or standard input',
   usage: '(--topic <topic> | --file <path|->)',
   description:
-    'Prints the id of the task. With --file each line is an object with the fields of a TaskInput: topic, payload, externalKey, ' +
-    'priority, delayMs or runAt, maxAttempts, timeoutMs, tenant, group, origin, destination, unique, metadata; options stand for what a line leaves out. ' +
-    'All lines are inserted in one transaction, so all or none: when some have errors, the first twenty are named, and the ' +
+    'Prints the id of the task. With --file, each line is an object with the fields of a TaskInput: topic, payload, externalKey, ' +
+    'priority, delayMs or runAt, maxAttempts, timeoutMs, tenant, group, origin, destination, unique, metadata; options apply to fields that a line leaves out. ' +
+    'All lines are inserted in one transaction, all or none: if some have errors, the first twenty are reported and the ' +
     'exit code is 3.\n\n' +
-    'With --batch-commit what was committed stays when a later line has an error; it is said which line to go on after, with --skip.',
+    'With --batch-commit, what was committed stays when a later line has an error; the --skip to continue with is printed.',
   options: { ...taskOptions, ...fileOptions },
   examples: [
     `tarefa insert --topic send-receipt --payload '{"orderId":17}' --external-key order-17`,

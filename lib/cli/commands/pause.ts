@@ -3,18 +3,18 @@ import { UsageError, type Command, type CommandCall, type CommandOption, type Ex
 import { textOption } from '../option-values.js';
 
 const options: Readonly<Record<string, CommandOption>> = {
-  topic: { type: 'string', value: '<topic>', description: 'tasks of that topic' },
-  subscription: { type: 'string', value: '<id>', description: 'deliveries of that subscription' },
+  topic: { type: 'string', value: '<topic>', description: 'tasks of this topic' },
+  subscription: { type: 'string', value: '<id>', description: 'deliveries of this subscription' },
 };
 
 /** `tarefa pause`. */
 export const pauseCommand: Command = {
   name: 'pause',
-  summary: 'keeps workers from starting tasks of a topic or subscription; lists what is paused',
+  summary: 'keeps workers from starting tasks of a topic or subscription, or lists what is paused',
   usage: '[--topic <topic> | --subscription <id>]',
   description:
-    'What runs goes on, and inserts are accepted. Workers hear of it a moment later; those that cannot listen, at their ' +
-    'next poll. A pause outlives restarts. Without an option: what is paused, and since when.',
+    'Running tasks continue, and inserts are accepted. Workers are notified at once; workers that cannot listen notice at ' +
+    'their next poll. A pause survives restarts. Without an option, lists what is paused and since when.',
   options,
   examples: ['tarefa pause --topic send-receipt', 'tarefa pause --subscription search-index', 'tarefa pause'],
   run: (call) => steer(call, 'pause'),
@@ -23,9 +23,9 @@ export const pauseCommand: Command = {
 /** `tarefa resume`. */
 export const resumeCommand: Command = {
   name: 'resume',
-  summary: 'ends a pause; lists what is paused',
+  summary: 'ends a pause, or lists what is paused',
   usage: '[--topic <topic> | --subscription <id>]',
-  description: 'Workers go on at once. Without an option: what is paused, and since when.',
+  description: 'Workers start these tasks again at once. Without an option, lists what is paused and since when.',
   options,
   examples: ['tarefa resume --topic send-receipt'],
   run: (call) => steer(call, 'resume'),
@@ -36,13 +36,13 @@ async function steer(call: CommandCall, verb: 'pause' | 'resume'): Promise<ExitC
   const what = readPausable(call);
   if (positionals[0] !== undefined) {
     throw new UsageError(
-      `what is ${JSON.stringify(positionals[0])}? Write --topic or --subscription before it`,
+      `unexpected argument ${JSON.stringify(positionals[0])}: put --topic or --subscription before it`,
     );
   }
   const { admin } = await call.queue();
   if (what) {
     await admin[verb](what);
-    output.line(`${describe(what)} ${verb === 'pause' ? 'is paused' : 'goes on'}`);
+    output.line(`${describe(what)} ${verb}d`);
   }
   list(call, await admin.paused(), what === undefined);
   return 0;

@@ -9,8 +9,8 @@ export const publishCommand: Command = {
   summary: 'publishes to the subscriptions of a topic, once or many times',
   usage: '(--topic <topic> | --file <path|->)',
   description:
-    'Prints the id of the publication; a worker makes one delivery of it for every active subscription of its topic. With ' +
-    '--file many, as `tarefa insert` inserts many tasks.',
+    'Prints the id of the publication; a worker creates one delivery of it for every active subscription of its topic. With ' +
+    '--file, publishes many, as `tarefa insert` inserts many tasks.',
   options: { ...taskOptions, ...fileOptions },
   examples: [
     `tarefa publish --topic order-placed --payload '{"id":17}'`,

@@ -8,25 +8,26 @@ import { waitOrStop } from '../wait-or-stop.js';
 /** `tarefa purge`. */
 export const purgeCommand: Command = {
   name: 'purge',
-  summary: 'deletes old history: whole tasks that are over, in blocks',
+  summary: 'deletes old history: whole finished tasks, in blocks',
   usage: '',
-  description: `A task goes with all its attempts and dead tasks, when each of them ended and was due longer ago than that; nothing
-    that still runs or waits, and no payload that is still needed. It goes on in blocks until nothing is left to delete, or
-    Ctrl-C: what was deleted until then stays deleted. Half of the time is left to the queue, unless you say --full-speed.
+  description: `A task is deleted with all its attempts and dead tasks, once each of them has ended and was due longer ago than
+    --older-than. Running and waiting tasks stay, and so do payloads that are still needed. It deletes in blocks until nothing
+    is left to delete, or until Ctrl-C: what was deleted by then stays deleted. Half of the time is left to the queue, unless
+    --full-speed is given.
 
-    Of a table in partitions those are dropped whose tasks may all go; some of what --dry-run counts stays until the rest of
-    its partition may go.
+    Of a partitioned table, only partitions whose tasks may all be deleted are dropped; some of what --dry-run counts stays
+    until the rest of its partition may be deleted.
 
     A task that the database refuses to delete, because another table refers to it, stays with all its attempts.
 
-    Exit code 3 when Ctrl-C came first, a partition could not be dropped, or a task not deleted.`,
+    Exit code 3 when Ctrl-C interrupted it, or when a partition or a task could not be deleted.`,
   options: {
     'older-than': {
       type: 'string',
       value: '<days>',
-      description: 'days that history is kept. Default: QUEUE_PURGE_MAX_AGE, else 60',
+      description: 'how many days of history to keep. Default: QUEUE_PURGE_MAX_AGE, else 60',
     },
-    'dry-run': { type: 'boolean', description: 'counts what it would delete, by topic, and changes nothing' },
+    'dry-run': { type: 'boolean', description: 'counts what would be deleted, by topic, and changes nothing' },
     'full-speed': { type: 'boolean', description: 'does not leave half of the time to the queue' },
   },
   examples: ['tarefa purge --older-than 30 --dry-run', 'tarefa purge --older-than 30'],
@@ -66,7 +67,7 @@ async function count(
     ['topic', 'subscription', 'rows', 'oldest'],
     counts.map((one) => [one.topic, one.subscriptionId, readableCount(one.rows), one.oldest]),
   );
-  const since = oldest === null ? '' : `, the oldest of ${readableTime(oldest)}`;
+  const since = oldest === null ? '' : `, the oldest from ${readableTime(oldest)}`;
   output.line(
     `${readableCount(rows, !finished)} rows of tasks that ended more than ${olderThanDays} days ago${since}`,
   );
@@ -95,7 +96,7 @@ async function run(call: CommandCall, purge: PurgeRun, olderThanDays: number): P
   output.json({ olderThanDays, dryRun: false, rows, rowsPerSecond, finished });
   output.line(
     `${readableCount(rows)} rows deleted in ${readableDuration(ms)}${rows > 0 ? `, ${readableCount(rowsPerSecond)} a second` : ''}` +
-      (finished ? '' : '; ended before all were'),
+      (finished ? '' : '; interrupted before it was finished'),
   );
   const problems = purge.takeProblems();
   for (const problem of problems) output.error(problem);

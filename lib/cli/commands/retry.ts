@@ -7,17 +7,17 @@ import { forEachTask, readIds } from '../task-ids.js';
 /** `tarefa retry`. */
 export const retryCommand: Command = {
   name: 'retry',
-  summary: 'starts failed or cancelled tasks again, with all their attempts before them',
+  summary: 'retries failed or cancelled tasks, each with its full number of attempts',
   usage: '<id...> | --all [filters]',
-  description: `A task keeps its key, its payload and its history. One that has neither failed nor was cancelled is refused. A
-    task that ran out of attempts also has a dead task, which has an id of its own and is retried by that.
+  description: `A task keeps its key, its payload and its history. A task that neither failed nor was cancelled is refused. A task
+    that ran out of attempts also has a dead task, which has an id of its own and is retried by that id.
 
-    With --all: every failed task that the filters choose, dead tasks only with --dead, and cancelled ones only with --status
-    cancelled. They are counted first; on a
-    terminal you are asked, elsewhere --yes is needed. What fails later than the count is not meant, and what somebody else
-    changes meanwhile is left out. They are started in blocks of 500 that commit alone; Ctrl-C ends it after a block.
+    With --all: every failed task that matches the filters; dead tasks only with --dead, cancelled tasks only with --status
+    cancelled. They are counted first; on a terminal you are asked to confirm, elsewhere --yes is required. Tasks that fail
+    after the count are not included, and tasks that somebody else changes in the meantime are skipped. They are retried in
+    blocks of 500, each committed on its own; Ctrl-C stops after the current block.
 
-    Exit code 2 when no task could be retried, 3 when some could not, or Ctrl-C came first.`,
+    Exit code 2 when no task could be retried; 3 when some could not, or when Ctrl-C interrupted it.`,
   options: { ...bulkOptions('failed'), ...statusOption },
   examples: [
     'tarefa retry 17',
@@ -35,7 +35,6 @@ function wordsFor({ options }: CommandCall): BulkWords {
     meant: statuses.length === 0 ? 'failed' : statuses.join(' or '),
     field: 'failed',
     done: 'retried',
-    outcome: 'start again',
   };
 }
 
@@ -44,6 +43,6 @@ async function retrySome(call: CommandCall): Promise<ExitCode> {
   const { admin } = await call.queue();
   return forEachTask(call, ids, async (id) => {
     const attemptId = await admin.retry(id);
-    return { fields: { attemptId }, line: `task ${id} starts again: its next attempt is ${attemptId}` };
+    return { fields: { attemptId }, line: `task ${id} retried: its next attempt is ${attemptId}` };
   });
 }

@@ -5,11 +5,11 @@ import { forEachTask, readIds } from '../task-ids.js';
 /** `tarefa run-now`. */
 export const runNowCommand: Command = {
   name: 'run-now',
-  summary: 'makes tasks due now that are scheduled for later, or wait for their next attempt',
+  summary: 'makes tasks due now that are scheduled for later or waiting for their next attempt',
   usage: '<id...>',
   description:
-    'The number of the attempt stays. One that is due already, runs, or has ended is refused. Exit code 2 when none could be ' +
-    'made due, 3 when some could.',
+    'The number of the attempt does not change. A task that is already due, running or finished is refused. Exit code 2 when ' +
+    'no task could be made due, 3 when only some could.',
   options: interopOption,
   examples: ['tarefa run-now 17 18'],
   run: async (call): Promise<ExitCode> => {

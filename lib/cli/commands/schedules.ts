@@ -12,28 +12,32 @@ const ruleOptions: Readonly<Record<string, CommandOption>> = {
   cron: {
     type: 'string',
     value: '<expression>',
-    description: 'five fields, or six with the second: "0 3 * * *"',
+    description: 'five fields, or six with seconds: "0 3 * * *"',
   },
   every: { type: 'string', value: '<time>', description: 'instead of --cron: 90s, 5m, 2h, 1d' },
-  timezone: { type: 'string', value: '<name>', description: 'whose clocks --cron goes by. Default UTC' },
+  timezone: { type: 'string', value: '<name>', description: 'the time zone of --cron. Default UTC' },
   missed: {
     type: 'string',
     value: '<skip|once|all>',
     choices: ['skip', 'once', 'all'],
-    description: 'what is made of times that were missed: nothing, one task (the default), or one for each',
+    description: 'what to insert for missed times: nothing, one task (the default), or one for each',
   },
   overlap: {
     type: 'string',
     value: '<allow|skip>',
     choices: ['allow', 'skip'],
-    description: 'skip: no task while the one before has not ended. Default allow',
+    description: 'skip: no task while the previous one is not finished. Default allow',
   },
-  'starts-at': { type: 'string', value: '<time>', description: 'not before: 2026-07-01T10:00:00Z' },
-  'ends-at': { type: 'string', value: '<time>', description: 'not after' },
+  'starts-at': {
+    type: 'string',
+    value: '<time>',
+    description: 'no task before this time: 2026-07-01T10:00:00Z',
+  },
+  'ends-at': { type: 'string', value: '<time>', description: 'no task after this time' },
   jitter: {
     type: 'string',
     value: '<time>',
-    description: 'each task is due by chance up to that much later',
+    description: 'delays each task by a random time, up to this much',
   },
 };
 
@@ -47,14 +51,14 @@ const ownTaskOptions = Object.fromEntries(
 /** `tarefa schedules`. */
 export const schedulesCommand: Command = {
   name: 'schedules',
-  summary: 'lists, adds, changes, removes, pauses and runs what recurs',
+  summary: 'lists, adds, changes, removes, pauses and runs schedules of recurring tasks',
   words: ['list', 'add', 'change', 'remove', 'pause', 'resume', 'run'],
   usage: 'list | (add | change | remove | pause | resume | run) <id>',
-  description: `Some worker inserts the task of a schedule at each of its times, once. What @Recurring declares in code is changed
-    there; it can be paused and run here, and removed when no worker that runs declares it any more.
+  description: `One of the workers inserts the task of a schedule at each of its times, once. A schedule that @Recurring declares is
+    changed in the code; here it can be paused and run, and removed once no running worker declares it any more.
 
-    change takes what is to be different; options of the task replace the whole task, so that --topic has to be among them. run inserts
-    the task now, besides its times, and prints its id.`,
+    change takes the options to change; options of the task replace the whole task, so --topic must be among them. run inserts
+    the task now, in addition to its times, and prints its id.`,
   options: { ...ruleOptions, ...ownTaskOptions, ...redactOption },
   examples: [
     'tarefa schedules list',
@@ -68,11 +72,12 @@ export const schedulesCommand: Command = {
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
     if (!action) {
       const near = nearest(name, Object.keys(actions));
-      const hint = near === undefined ? `one of ${Object.keys(actions).join(', ')}` : `did you mean ${near}?`;
-      throw new UsageError(`schedules cannot ${JSON.stringify(name)}: ${hint}`);
+      const hint =
+        near === undefined ? `use one of ${Object.keys(actions).join(', ')}` : `did you mean ${near}?`;
+      throw new UsageError(`unknown schedules command ${JSON.stringify(name)}: ${hint}`);
     }
     if ((id === undefined) !== (name === 'list') || others.length > 0) {
-      throw new UsageError(`schedules ${name} takes ${name === 'list' ? 'nothing' : 'an id'}`);
+      throw new UsageError(`schedules ${name} takes ${name === 'list' ? 'no arguments' : 'an id'}`);
     }
     await action(call, id ?? '', readRedaction(call.options));
     return 0;
@@ -85,13 +90,13 @@ const actions: Readonly<Record<string, Action>> = {
   list: async (call, _, redaction) => {
     const schedules = await (await adminOf(call)).list();
     call.output.json({ schedules: schedules.map((one) => scheduleWithoutSecrets(one, redaction)) });
-    if (schedules.length === 0) call.output.line('there is no schedule');
+    if (schedules.length === 0) call.output.line('no schedules');
     showTable(call, schedules);
   },
   add: async (call, id, redaction) => {
     const rule = readRuleOptions(call);
     const task = await readTask(call);
-    if (!task) throw new UsageError('add takes the task: give --topic');
+    if (!task) throw new UsageError('schedules add requires a task: give --topic');
     const added = await (await adminOf(call)).add({ ...rule, id, task });
     show(call, added, 'added', redaction);
   },
@@ -99,13 +104,15 @@ const actions: Readonly<Record<string, Action>> = {
     const rule = readRuleOptions(call);
     const task = await readTask(call);
     const changes = task ? { ...rule, task } : rule;
-    if (Object.keys(changes).length === 0) throw new UsageError('change takes what is to be different');
+    if (Object.keys(changes).length === 0) {
+      throw new UsageError('schedules change requires at least one option to change');
+    }
     show(call, await (await adminOf(call)).change(id, changes), 'changed', redaction);
   },
   remove: async (call, id) => {
     await (await adminOf(call)).remove(id);
     call.output.json({ schedules: [] });
-    call.output.line(`schedule ${id} is removed`);
+    call.output.line(`schedule ${id} removed`);
   },
   pause: async (call, id, redaction) =>
     show(call, await (await adminOf(call)).pause(id), 'paused', redaction),
@@ -143,7 +150,7 @@ async function readTask(call: CommandCall): Promise<RecurringTask | undefined> {
   const given = Object.keys(ownTaskOptions).find((name) => call.options[name] !== undefined);
   if (given === undefined) return undefined;
   if (textOption(call.options, 'topic') === undefined) {
-    throw new UsageError(`--${given} needs the task that it is about: --topic <topic>`);
+    throw new UsageError(`--${given} requires --topic <topic>`);
   }
   const task = readTaskOptions(call.options);
   const payload = await readPayload(call, (await call.queue()).options.maxPayloadBytes);
@@ -152,7 +159,7 @@ async function readTask(call: CommandCall): Promise<RecurringTask | undefined> {
 
 function show(call: CommandCall, schedule: Schedule, what: string, redaction: Redaction): void {
   call.output.json({ schedules: [scheduleWithoutSecrets(schedule, redaction)] });
-  call.output.line(`schedule ${schedule.id} is ${what}`);
+  call.output.line(`schedule ${schedule.id} ${what}`);
 }
 
 function showTable({ output }: CommandCall, schedules: readonly Schedule[]): void {
@@ -186,6 +193,6 @@ const units = [
 const statusTexts: Readonly<Record<Schedule['status'], string>> = {
   active: 'active',
   paused: 'paused',
-  undeclared: 'not declared any more',
+  undeclared: 'no longer declared',
   ended: 'ended',
 };

@@ -14,41 +14,42 @@ const purgeableEveryMs = 60_000;
 /** `tarefa status`. */
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'shows how the queue stands: counts, lag, what runs, workers, sizes, what holds back cleaning',
+  summary: 'shows the state of the queue: counts, lag, running tasks, workers, sizes, what holds back cleanup',
   usage: '',
-  description: `Costs about the same whatever the table's size. What is counted stops at a limit and is shown with a +: pending at
-    ${count(countLimit)} of each topic, subscription and priority (fewer where there are more than 10 of these), scheduled and running at ${count(countLimit)}, ended at
-    ${count(endedLimit)}, history to purge among the oldest 50,000 rows. What has ended is counted when it was due since an hour
-    ago, or --since. Each part may take 5 s; one that takes longer, or is not allowed, is named and left out.
+  description: `Costs about the same whatever the size of the table. Counts stop at a limit, and are then shown with a +: pending at
+    ${count(countLimit)} of each topic, subscription and priority (fewer if there are more than 10 of these), scheduled and running at ${count(countLimit)}, ended at
+    ${count(endedLimit)}, history to purge among the oldest 50,000 rows. Finished tasks are counted if they were due in the last
+    hour, or since --since. Each part may take 5 s; a part that takes longer, or is not allowed, is named and left out.
 
-    Tasks that gave up are counted as they stand now, whenever that was: those that a dead handler has dealt with, and those that
-    none has. The latest 5,000 are looked at, and of those without a dead task the ones among the newest ${count(newestLimit)} ids.
+    Tasks that gave up are counted as they stand now, however long ago that was: those that a dead handler has dealt with, and
+    those that none has. The latest 5,000 are examined, and of those without a dead task the ones among the newest ${count(newestLimit)} ids.
 
-    What needs attention stands under problems, the most urgent first, as QueueAdmin.status() and the dashboard tell it: what no
-    living worker serves, publications that reached nobody, topics that fail, endpoints that rest, lost workers, rows that
-    contradict each other, and more. Of what ended they know the last hour; such rows are looked for among the newest
-    ${count(newestLimit)} ids, by \`tarefa check\` among all.
+    What needs attention is listed under problems, the most urgent first, as in QueueAdmin.status() and on the dashboard: what
+    no living worker serves, publications that reached nobody, failing topics, resting endpoints, lost workers, rows that
+    contradict each other, and more. Problems of finished tasks cover the last hour; contradicting rows are looked for among the
+    newest ${count(newestLimit)} ids, and by \`tarefa check\` among all.
 
-    Sessions of other roles show what they hold back only to members of pg_read_all_stats, on MySQL and MariaDB to those with
-    the right process.
+    What sessions of other roles hold back is visible only to members of pg_read_all_stats, and on MySQL and MariaDB only with
+    the PROCESS privilege.
 
-    With --watch: again and again, on a terminal in place, until Ctrl-C, which is exit code 0. With --json one document a line.`,
+    With --watch, the output is refreshed, on a terminal in place, until Ctrl-C, which is exit code 0. With --json, one document
+    per line.`,
   options: {
     since: {
       type: 'string',
       value: '<time>',
-      description: 'counts what has ended and was due since then: 2026-01-31, 30m, 24h, 7d. Default 1h',
+      description: 'counts finished tasks that were due since this time: 2026-01-31, 30m, 24h, 7d. Default 1h',
     },
     interop: {
       type: 'boolean',
       description:
-        'workers of nsj-queue-lib serve the table too: what no worker here serves or holds is not told of',
+        'workers of nsj-queue-lib also serve the table: what no worker here serves or holds is not reported',
     },
-    watch: { type: 'boolean', description: 'shows it again and again' },
+    watch: { type: 'boolean', description: 'keeps refreshing the output' },
     interval: {
       type: 'string',
       value: '<seconds>',
-      description: `how often. Default ${defaultIntervalSeconds}`,
+      description: `how often to refresh. Default ${defaultIntervalSeconds}`,
     },
   },
   examples: ['tarefa status', 'tarefa status --watch --interval 5', 'tarefa status --json'],
@@ -61,7 +62,7 @@ export const statusCommand: Command = {
     const read = reader(call, queue);
     if (flagOption(options, 'watch'))
       return watch(call, queue, read, (interval ?? defaultIntervalSeconds) * 1_000);
-    if (interval !== undefined) throw new UsageError('--interval goes with --watch');
+    if (interval !== undefined) throw new UsageError('--interval requires --watch');
     const report = await read();
     output.json(report);
     showStatus(output, report);
@@ -102,7 +103,7 @@ async function watch(
     } catch (error) {
       // While a server restarts the watch goes on.
       if (database.classify(error) !== 'connection' && !hasCode(error, 'CONNECTION_LOST')) throw error;
-      output.error(`no answer: ${(error as Error).message}`);
+      output.error(`the database is unreachable: ${(error as Error).message}`);
     }
     if (!(await waitOrStop(intervalMs, signal))) return 0;
     if (!output.isTerminal) output.line();

@@ -14,34 +14,39 @@ const words = ['list', 'add', 'remove', 'enable', 'disable', 'secret'] as const;
 /** `tarefa subscriptions`. */
 export const subscriptionsCommand: Command = {
   name: 'subscriptions',
-  summary: 'lists, adds, removes, enables and disables subscriptions, and makes secrets of webhooks',
+  summary: 'lists, adds, removes, enables and disables subscriptions, and creates secrets for webhooks',
   words,
   usage: 'list | add <id> <topic> | remove <id> | enable <id> | disable <id> | secret <id>',
-  description: `Deliveries that were made stay what they are. A subscription that is disabled gets no new ones.
+  description: `Existing deliveries do not change. A disabled subscription gets no new ones.
 
-    With --webhook it is delivered as a signed HTTP request by workers that deliver webhooks; they check its address before
-    each request. Headers may hold secrets: their values are shown as \`***\`, as are passwords and parameters of addresses. Who
-    removes a subscription removes its signing secrets as well.
+    With --webhook, deliveries are sent as signed HTTP requests by workers that deliver webhooks; they check the address before
+    each request. Headers may hold secrets: their values are shown as \`***\`, as are passwords and parameters of addresses.
+    Removing a subscription also removes its signing secrets.
 
-    secret makes a signing secret for where the webhook leads now, and says it this once: hand it to the receiver. Those before sign
-    as well for 24 hours. Where the application encrypts secrets (\`webhooks.secretKeys\`), its keys have to stand in the variable
-    WEBHOOK_SECRET_KEYS (several: with commas); a secret that would be stored as it is beside encrypted ones is refused.`,
+    secret creates a signing secret for the current address of the webhook, and prints it only once: hand it to the receiver.
+    Earlier secrets also sign for another 24 hours. If the application encrypts secrets (\`webhooks.secretKeys\`), its keys must be
+    in the variable WEBHOOK_SECRET_KEYS (separated by commas); storing an unencrypted secret next to encrypted ones is refused.`,
   options: {
-    topic: { type: 'string', value: '<topic>', description: 'list: those of that topic' },
+    topic: { type: 'string', value: '<topic>', description: 'list: only this topic' },
     webhook: {
       type: 'string',
       value: '<url>',
-      description: 'add: where deliveries are sent; without it code handles them',
+      description: 'add: the URL that deliveries are sent to; without it, code handles them',
     },
-    method: { type: 'string', value: '<method>', description: 'add: of the request. Default POST' },
-    header: { type: 'string', multiple: true, value: '<name: value>', description: 'add: of the request' },
-    tenant: { type: 'string', value: '<id>', description: 'add: publications of that tenant only' },
-    group: { type: 'string', value: '<group>', description: 'add: publications of that group only' },
-    inactive: { type: 'boolean', description: 'add: gets no deliveries yet' },
+    method: { type: 'string', value: '<method>', description: 'add: method of the request. Default POST' },
+    header: {
+      type: 'string',
+      multiple: true,
+      value: '<name: value>',
+      description: 'add: header of the request',
+    },
+    tenant: { type: 'string', value: '<id>', description: 'add: only publications of this tenant' },
+    group: { type: 'string', value: '<group>', description: 'add: only publications of this group' },
+    inactive: { type: 'boolean', description: 'add: adds it disabled' },
     'key-pair': {
       type: 'boolean',
       description:
-        'secret: an ed25519 pair, whose public half is said, for receivers that should not be able to sign',
+        'secret: creates an ed25519 key pair and prints its public key, for receivers that should not be able to sign',
     },
   },
   examples: [
@@ -56,8 +61,8 @@ export const subscriptionsCommand: Command = {
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
     if (!action) {
       const near = nearest(name, words);
-      const hint = near === undefined ? `one of ${words.join(', ')}` : `did you mean ${near}?`;
-      throw new UsageError(`subscriptions cannot ${JSON.stringify(name)}: ${hint}`);
+      const hint = near === undefined ? `use one of ${words.join(', ')}` : `did you mean ${near}?`;
+      throw new UsageError(`unknown subscriptions command ${JSON.stringify(name)}: ${hint}`);
     }
     // Checked before the database is asked for anything.
     const act = action(call);
@@ -79,7 +84,7 @@ async function createSecret(call: CommandCall): Promise<ExitCode> {
   call.output.json({ id, secret });
   call.output.line(secret);
   call.output.note(
-    'It is said this once: hand it to the receiver. Secrets before it sign as well for 24 hours.',
+    'It is shown only once: hand it to the receiver. Earlier secrets also sign for another 24 hours.',
   );
   return 0;
 }
@@ -97,7 +102,7 @@ const actions: Readonly<Record<string, (call: CommandCall) => Prepared>> = {
     const input = readInput(call, id, topic);
     return async (admin) => {
       const added = await admin.add(input);
-      call.output.line(`subscription ${id} is added`);
+      call.output.line(`subscription ${id} added`);
       return [added];
     };
   },
@@ -105,7 +110,7 @@ const actions: Readonly<Record<string, (call: CommandCall) => Prepared>> = {
     const [id = ''] = readArguments(call, 1, 'an id');
     return async (admin) => {
       await admin.remove(id);
-      call.output.line(`subscription ${id} is removed`);
+      call.output.line(`subscription ${id} removed`);
       return [];
     };
   },
@@ -117,12 +122,16 @@ function activate(call: CommandCall, active: boolean): Prepared {
   const [id = ''] = readArguments(call, 1, 'an id');
   return async (admin) => {
     const changed = await admin.update(id, { active });
-    call.output.line(`subscription ${id} is ${active ? 'enabled' : 'disabled'}`);
+    call.output.line(`subscription ${id} ${active ? 'enabled' : 'disabled'}`);
     return [changed];
   };
 }
 
-function readArguments({ positionals }: CommandCall, count: number, what = 'nothing'): readonly string[] {
+function readArguments(
+  { positionals }: CommandCall,
+  count: number,
+  what = 'no arguments',
+): readonly string[] {
   const [name, ...values] = positionals;
   if (values.length !== count) throw new UsageError(`subscriptions ${name ?? 'list'} takes ${what}`);
   return values;
@@ -151,7 +160,7 @@ function readHeader(text: string): readonly [string, string] {
     void new Headers([[name, value]]);
   } catch {
     throw new UsageError(
-      `--header ${JSON.stringify(name)} cannot be sent: its name or value holds what no header may`,
+      `--header ${JSON.stringify(name)} cannot be sent: its name or value contains characters that no header may contain`,
     );
   }
   return [name, value];
@@ -165,7 +174,7 @@ function show({ output, positionals }: CommandCall, records: readonly Subscripti
   }));
   output.json({ subscriptions: shown });
   if ((positionals[0] ?? 'list') !== 'list') return;
-  if (shown.length === 0) output.line('there is no subscription');
+  if (shown.length === 0) output.line('no subscriptions');
   output.table(
     ['id', 'topic', 'active', 'tenant', 'group', 'webhook', 'headers'],
     shown.map(({ id, topic, active, tenant, group, url, httpMethod, headers }) => [

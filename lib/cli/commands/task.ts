@@ -19,17 +19,17 @@ const mostDead = 20;
 /** `tarefa task`. */
 export const taskCommand: Command = {
   name: 'task',
-  summary: 'shows a task: all its attempts and replays, its dead tasks, publication and deliveries',
+  summary: 'shows a task: all its attempts and replays, dead tasks, publication and deliveries',
   usage: '<id>',
-  description: `The id is that of any of its attempts. The payload is hidden: --payload shows it. At most ${mostDeliveries} deliveries and
-    the last ${mostDead} dead tasks are shown. Values that are secret by their names are hidden everywhere, as on the
-    dashboard; of a delivery the payload is what was published.`,
+  description: `The id may be that of any of its attempts. The payload is hidden unless --payload is given. At most ${mostDeliveries} deliveries
+    and the last ${mostDead} dead tasks are shown. Values that are secret by their names are hidden everywhere, as on the
+    dashboard; the payload of a delivery is what was published.`,
   options: { payload: { type: 'boolean', description: 'shows the payload' }, ...redactOption },
   examples: ['tarefa task 17', 'tarefa task 17 --payload --json'],
   run: async (call): Promise<ExitCode> => {
     const [id, ...others] = call.positionals;
-    if (id === undefined) throw new UsageError('which task? Give the id of any of its attempts');
-    if (others.length > 0) throw new UsageError('one task at a time');
+    if (id === undefined) throw new UsageError('no task given: pass the id of any of its attempts');
+    if (others.length > 0) throw new UsageError('task takes one id only');
     const redaction = readRedaction(call.options);
     const whole = await read(await call.queue(), readId(id), flagOption(call.options, 'payload'));
     show(call, shownWhole(whole, redaction));

@@ -12,34 +12,42 @@ import { taskView, withoutSecrets } from '../show/task-view.js';
 /** `tarefa tasks`. */
 export const tasksCommand: Command = {
   name: 'tasks',
-  summary: 'lists attempts, the newest first; never their payloads',
+  summary: 'lists attempts, the newest first, without their payloads',
   usage: '[filters]',
-  description: `Each attempt has the number of its task; a later attempt's own id stands behind its count. --latest shows only the last
-    attempt of each task, as the task stands now. What is next on a further page is said at the end; hand it over with
-    --after. On a large table a filter that chooses few old attempts takes its time: narrow it with --since.
+  description: `Each attempt is shown with the number of its task; a later attempt's own id follows its count. --latest shows only the
+    last attempt of each task, which is the current state of the task. If there are more, the --after of the next page is
+    printed at the end. On a large table, a filter that matches few old attempts takes a while: narrow it with --since.
 
-    --status retrying: tasks that have failed and are scheduled for their next attempt; scheduled are those that wait for
-    their first. Once they are due, both are pending.
+    --status retrying: failed tasks that are scheduled for their next attempt; scheduled: tasks that are waiting for their
+    first. Once they are due, both are pending.
 
-    Secrets in messages are not shown, nor in what --json also shows, as on the dashboard.
+    Secrets in messages and in the fields of --json are hidden, as on the dashboard.
 
-    --payload looks into payloads of at most 64 KiB, from the newest task to the oldest, until a page is full; it never locks
-    anything, and Ctrl-C ends it.`,
+    --payload searches payloads of at most 64 KiB, from the newest task to the oldest, until a page is full; it never locks
+    anything, and Ctrl-C stops it.`,
   options: {
     ...statusOption,
     ...filterOptions,
-    payload: { type: 'string', value: '<text>', description: 'whose payload holds that text, in any case' },
-    latest: { type: 'boolean', description: 'the last attempt of each task only' },
+    payload: {
+      type: 'string',
+      value: '<text>',
+      description: 'only tasks whose payload contains this text, case-insensitively',
+    },
+    latest: { type: 'boolean', description: 'only the last attempt of each task' },
     ...redactOption,
-    limit: { type: 'string', value: '<n>', description: 'attempts of a page, at most 1000. Default 50' },
-    after: { type: 'string', value: '<id>', description: 'what a page before said is next' },
+    limit: { type: 'string', value: '<n>', description: 'attempts per page, at most 1000. Default 50' },
+    after: {
+      type: 'string',
+      value: '<id>',
+      description: 'continues from the value printed by the previous page',
+    },
   },
   examples: ['tarefa tasks --status failed --latest --since 24h', 'tarefa tasks --topic send-receipt --json'],
   run: async (call): Promise<ExitCode> => {
     const { positionals, options, output } = call;
     if (positionals[0] !== undefined) {
       throw new UsageError(
-        `what is ${JSON.stringify(positionals[0])}? One task is shown by \`tarefa task <id>\``,
+        `unexpected argument ${JSON.stringify(positionals[0])}: \`tarefa task <id>\` shows one task`,
       );
     }
     const limit = numberOption(options, 'limit', { least: 1, most: 1_000 });
@@ -53,7 +61,7 @@ export const tasksCommand: Command = {
         : await searchPayloads(call, all, { limit, after });
     const tasks = found.map((task) => withoutSecrets(task, redaction));
     output.json({ tasks: tasks.map(taskView), next: next ?? null });
-    if (tasks.length === 0) output.line('no attempt is like that');
+    if (tasks.length === 0) output.line('no attempt matches');
     output.table(
       ['task', 'attempt', 'status', 'topic', 'subscription', 'due', 'message'],
       tasks.map((task) => [

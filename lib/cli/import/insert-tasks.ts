@@ -13,7 +13,7 @@ export const fileOptions: Readonly<Record<string, CommandOption>> = {
   file: {
     type: 'string',
     value: '<path|->',
-    description: 'many: one JSON object per line of a file, or of standard input (-)',
+    description: 'many at once: one JSON object per line of a file, or of standard input (-)',
   },
   'dry-run': { type: 'boolean', description: 'only checks the lines of --file, without a database' },
   'batch-commit': {
@@ -21,7 +21,7 @@ export const fileOptions: Readonly<Record<string, CommandOption>> = {
     value: '<n>',
     description: 'commits every <n> tasks of --file, instead of all or nothing',
   },
-  skip: { type: 'string', value: '<n>', description: 'leaves the first <n> lines of --file out' },
+  skip: { type: 'string', value: '<n>', description: 'skips the first <n> lines of --file' },
 };
 
 /** Bytes of JSON that one byte of a payload may take, written as an escape of six, and room for the other fields. */
@@ -37,7 +37,7 @@ interface Source {
   close(): Promise<void>;
 }
 
-/** Inserts what the lines of `--file` say. Options for a single task stand for what a line leaves out. */
+/** Inserts what the lines of `--file` say. Options for a single task apply to fields that a line leaves out. */
 export async function insertFile(call: CommandCall, publication: boolean): Promise<ExitCode> {
   const { options, output, signal } = call;
   if (textOption(options, 'payload') !== undefined) {
@@ -117,7 +117,7 @@ async function countLines(stream: AsyncIterable<Buffer>): Promise<number> {
 
 /** What was interrupted says how far it had come. */
 function explain(error: unknown, state: ImportState, signal: AbortSignal): unknown {
-  if (error instanceof TarefaError && error.message.includes('not known')) return error;
+  if (error instanceof TarefaError && error.message.includes('whether it was committed')) return error;
   const why = signal.aborted ? 'interrupted' : error instanceof Error ? error.message : String(error);
   return new TarefaError('CONNECTION_LOST', `${why}; ${standing(state)}`, { cause: error });
 }
@@ -125,7 +125,7 @@ function explain(error: unknown, state: ImportState, signal: AbortSignal): unkno
 /** What is there to stay, and how to go on. */
 function standing({ committed, committedThrough }: ImportState): string {
   if (committed === 0) return 'nothing was inserted';
-  return `${count(committed, 'task')} of the lines up to ${committedThrough} ${committed === 1 ? 'is' : 'are'} inserted: go on with --skip ${committedThrough}`;
+  return `${count(committed, 'task')} from the lines up to ${committedThrough} ${committed === 1 ? 'was' : 'were'} inserted: continue with --skip ${committedThrough}`;
 }
 
 interface Circumstances {
@@ -149,7 +149,7 @@ function report(
   if (errorCount > 0) {
     output.note(
       isDry
-        ? `${count(errorCount, 'line')} with errors; ${count(tasks, 'task')} would be fine`
+        ? `${count(errorCount, 'line')} with errors; ${count(tasks, 'valid task')}`
         : standing(state),
     );
     return 3;

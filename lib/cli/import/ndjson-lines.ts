@@ -66,7 +66,7 @@ export function decodeUtf8(bytes: Buffer): string | undefined {
 function decode(number: number, bytes: Buffer): Line {
   const text = number === 1 ? decodeUtf8(bytes) : isUtf8(bytes) ? bytes.toString('utf8') : undefined;
   return text === undefined
-    ? { number, text: '', problem: 'is not UTF-8: save the file in that encoding' }
+    ? { number, text: '', problem: 'is not UTF-8: save the file as UTF-8' }
     : { number, text };
 }
 

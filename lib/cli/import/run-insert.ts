@@ -9,11 +9,13 @@ import { readPayload, readTaskOptions } from './task-arguments.js';
 export async function runInsert(call: CommandCall, publication: boolean): Promise<ExitCode> {
   const { options, positionals, output } = call;
   if (positionals[0] !== undefined) {
-    throw new UsageError(`what is ${JSON.stringify(positionals[0])}? Write --topic or --file before it`);
+    throw new UsageError(
+      `unexpected argument ${JSON.stringify(positionals[0])}: put --topic or --file before it`,
+    );
   }
   if (textOption(options, 'file') !== undefined) return insertFile(call, publication);
   const [alone] = Object.keys(fileOptions).filter((name) => options[name] !== undefined);
-  if (alone !== undefined) throw new UsageError(`--${alone} goes with --file`);
+  if (alone !== undefined) throw new UsageError(`--${alone} requires --file`);
   const topic = textOption(options, 'topic');
   if (topic === undefined) throw new UsageError('give --topic for one, or --file for many');
 
@@ -50,7 +52,7 @@ async function tellWhenUnheard(
     if (subscriptions.some(({ active }) => active)) return;
   } catch (error) {
     // A producer's role may not read them. The publication is there: whoever repeats the command publishes twice.
-    return output.note(`it is published; who gets it is not known: ${failureMessage(error)}`);
+    return output.note(`published, but its subscriptions could not be read: ${failureMessage(error)}`);
   }
-  output.note(`no active subscription has the topic ${JSON.stringify(topic)}: nobody gets it`);
+  output.note(`no active subscription has the topic ${JSON.stringify(topic)}: nobody will receive it`);
 }

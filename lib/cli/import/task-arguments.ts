@@ -9,56 +9,60 @@ import { numberOption, textOption } from '../option-values.js';
 
 /** What a task may say on the command line. */
 export const taskOptions: Readonly<Record<string, CommandOption>> = {
-  topic: { type: 'string', value: '<topic>', description: 'which handler, or which subscriptions' },
+  topic: { type: 'string', value: '<topic>', description: 'the topic of its handler, or of the subscriptions' },
   payload: {
     type: 'string',
     value: '<text|@file|->',
     description:
-      'what the handler gets: this text, what a file holds, or standard input; a line break at the end of those is left out',
+      'what the handler gets: this text, a file, or standard input; a line break at the end of a file or of standard input is removed',
   },
-  'external-key': { type: 'string', value: '<text>', description: 'its id in your own world' },
-  priority: { type: 'string', value: '<n>', description: 'larger runs first. Default 50' },
+  'external-key': { type: 'string', value: '<text>', description: 'your own id for it' },
+  priority: { type: 'string', value: '<n>', description: 'higher priorities run first. Default 50' },
   delay: {
     type: 'string',
     value: '<time>',
-    description: 'not before that time has passed: 500ms, 90s, 5m, 2h, 1d',
+    description: 'starts only after this time: 500ms, 90s, 5m, 2h, 1d',
   },
-  'run-at': { type: 'string', value: '<time>', description: 'not before: 2026-07-01T10:00:00Z' },
+  'run-at': {
+    type: 'string',
+    value: '<time>',
+    description: 'does not start before this time: 2026-07-01T10:00:00Z',
+  },
   'max-attempts': {
     type: 'string',
     value: '<n>',
-    description: 'attempts that it may have. Default: what its handler says',
+    description: 'how many attempts it may have. Default: set by its handler',
   },
   timeout: {
     type: 'string',
     value: '<time>',
-    description: 'how long each attempt may take. Default: what its handler says',
+    description: 'how long each attempt may take. Default: set by its handler',
   },
   unique: {
     type: 'string',
     value: '<key>',
-    description: 'inserted only if no other task has this key; one has it until it has ended',
+    description: 'inserted only if no other task has this key; a task keeps its key until it is finished',
   },
   'unique-while': {
     type: 'string',
     value: '<live|pending>',
-    description: 'until when it has its key: it has ended (live, the default), or starts (pending)',
+    description: 'how long it keeps its key: until it is finished (live, the default), or until it starts (pending)',
   },
   'unique-window': {
     type: 'string',
     value: '<text>',
-    description: 'the name of a period, such as 2026-07-01, in which there is one task of the key',
+    description: 'the name of a period, such as 2026-07-01, in which only one task may have the key',
   },
   'on-conflict': {
     type: 'string',
     value: '<reject|return|replace>',
-    description: 'where another task has the key: an error (the default), its id, or this task in its place',
+    description: 'if another task has the key: an error (the default), its id, or this task in its place',
   },
   tenant: { type: 'string', value: '<n>', description: 'a whole number' },
   group: { type: 'string', value: '<text>', description: 'the group of companies' },
-  origin: { type: 'string', value: '<text>', description: 'who asks' },
-  destination: { type: 'string', value: '<text>', description: 'whom it is for' },
-  metadata: { type: 'string', value: '<json>', description: 'an object kept beside the payload' },
+  origin: { type: 'string', value: '<text>', description: 'who requests it' },
+  destination: { type: 'string', value: '<text>', description: 'who it is for' },
+  metadata: { type: 'string', value: '<json>', description: 'a JSON object stored beside the payload' },
 };
 
 /**
@@ -98,7 +102,7 @@ function readUniqueOptions(text: (name: string) => string | undefined): TaskInpu
   const [name] = ['unique-while', 'unique-window', 'on-conflict'].filter(
     (option) => text(option) !== undefined,
   );
-  if (name !== undefined) throw new UsageError(`--${name} needs the key that it is about: --unique <key>`);
+  if (name !== undefined) throw new UsageError(`--${name} requires --unique <key>`);
   return undefined;
 }
 
@@ -129,10 +133,10 @@ export async function openFile(path: string): Promise<Awaited<ReturnType<typeof 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(
-      `${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : (code ?? 'no')}`,
+      `cannot read ${path}: ${code === 'ENOENT' ? 'no such file' : (code ?? 'unknown error')}`,
     );
   }
-  throw new UsageError(`${path} cannot be read: it is a folder`);
+  throw new UsageError(`cannot read ${path}: it is a directory`);
 }
 
 async function readAll(stream: NodeJS.ReadableStream, maxBytes: number): Promise<Buffer> {
@@ -144,7 +148,7 @@ async function readAll(stream: NodeJS.ReadableStream, maxBytes: number): Promise
     length += part.length;
     // And what may be left out at both ends.
     if (length > maxBytes + 5)
-      throw new UsageError(`the payload has more than maxPayloadBytes (${maxBytes})`);
+      throw new UsageError(`the payload is larger than maxPayloadBytes (${maxBytes})`);
   }
   return Buffer.concat(parts);
 }
@@ -152,7 +156,7 @@ async function readAll(stream: NodeJS.ReadableStream, maxBytes: number): Promise
 function textOf(bytes: Buffer, name: string): string {
   const text = decodeUtf8(bytes);
   if (text === undefined)
-    throw new UsageError(`the payload in ${name} is not UTF-8: save it in that encoding`);
+    throw new UsageError(`the payload in ${name} is not UTF-8: save it as UTF-8`);
   return text.replace(/\r?\n$/, '');
 }
 
@@ -179,7 +183,7 @@ function readMetadata(text: string | undefined): JsonObject | undefined {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       if (!membersWithLargeNumbers(text)) return { ...value };
-      problem = 'holds a number that is too long for JSON in JavaScript: write it as text';
+      problem = 'contains a number that is too long for JSON in JavaScript: write it as text';
     }
   } catch {
     // Said below.

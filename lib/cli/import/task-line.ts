@@ -33,7 +33,7 @@ export function readTaskLine(
   const large = membersWithLargeNumbers(text);
   if (large?.has('metadata')) {
     throw new LineProblem(
-      'metadata holds a number that is too long for JSON in JavaScript: write it as text',
+      'metadata contains a number that is too long for JSON in JavaScript: write it as text',
     );
   }
   const payload = large?.get('payload') ?? task.payload;
@@ -70,13 +70,13 @@ function parseObject(text: string): Record<string, unknown> {
 /** The message of the parser quotes the line. */
 function describeParseError(message: string): string {
   const [, position] = /at position (\d+)/.exec(message) ?? [];
-  if (position !== undefined) return `is not JSON, from character ${Number(position) + 1} on`;
-  return message.includes('end of JSON') ? 'is not JSON: it ends in the middle' : 'is not JSON';
+  if (position !== undefined) return `is not valid JSON: error at character ${Number(position) + 1}`;
+  return message.includes('end of JSON') ? 'is not valid JSON: it is incomplete' : 'is not valid JSON';
 }
 
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
+  if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 

@@ -30,29 +30,29 @@ export const adoptCommand: Command = {
   summary: 'takes over a table of nsj-queue-lib, with its rows and producers',
   usage: '<table> [--yes]',
   description:
-    'Says first what there is and what becomes of it: attempts that are there twice, payloads above the limit, attempts of ' +
-    'killed workers, subscriptions that webhooks refuse, how long which locks are held. Only with --yes it does it: columns ' +
+    'First reports what it finds and what will happen to it: duplicate attempts, payloads above the limit, attempts of killed ' +
+    'workers, subscriptions that webhooks refuse, how long which locks are held. Only with --yes does it change anything: columns ' +
     'are added, indexes built concurrently, and the trigger replaced by one on the same channel. No row is deleted, producers ' +
-    'keep inserting, and what you have added stays. What was interrupted goes on when the command is run again.\n\n' +
-    'Times without zone, as old versions stored them, become timestamptz: --time-zone says which zone they mean. With UTC no ' +
+    'keep inserting, and what you have added stays. If it was interrupted, run the command again to continue.\n\n' +
+    'Times without zone, as old versions stored them, become timestamptz: --time-zone says which zone they are in. With UTC no ' +
     'row is rewritten; with another zone all are, under an exclusive lock.',
   options: {
-    yes: { type: 'boolean', description: 'does it' },
+    yes: { type: 'boolean', description: 'adopts the table, instead of only reporting' },
     'time-zone': {
       type: 'string',
       value: '<zone>',
-      description: 'what times without zone mean: UTC, America/Sao_Paulo …',
+      description: 'the zone of times without zone: UTC, America/Sao_Paulo …',
     },
     'give-back': {
       type: 'boolean',
       description:
-        'attempts that are processando and locked by nobody become pendente again, and run once more',
+        'attempts that are processando but locked by nobody become pendente and run again',
     },
     'drop-old-indexes': {
       type: 'boolean',
-      description: 'drops the four indexes of nsj-queue-lib, also of a table that was adopted before',
+      description: 'drops the four indexes of nsj-queue-lib, also of a table that is already adopted',
     },
-    webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+    webhooks: { type: 'boolean', description: 'also creates the table for webhooks' },
   },
   examples: [
     'tarefa adopt public.fila',
@@ -64,12 +64,12 @@ export const adoptCommand: Command = {
 };
 
 const notOnMysql =
-  'only tables of nsj-queue-lib in PostgreSQL can be adopted: on MySQL and MariaDB make a new queue by `tarefa migrate`, and copy ' +
-  'the rows as docs/guides/from-nsj-queue-lib.md says';
+  'only tables of nsj-queue-lib in PostgreSQL can be adopted: on MySQL and MariaDB create a new queue with `tarefa migrate`, and copy ' +
+  'the rows as docs/guides/from-nsj-queue-lib.md describes';
 
 async function run(call: CommandCall): Promise<ExitCode> {
   const { positionals, options, output, env } = call;
-  if (positionals[0] === undefined) throw new UsageError('which table?');
+  if (positionals[0] === undefined) throw new UsageError('no table given: pass its name');
   const database = onlyPostgres(await call.database(), notOnMysql);
   const request: AdoptionRequest = {
     names: queueNames(database.options, flagOption(options, 'webhooks')),
@@ -104,8 +104,8 @@ async function run(call: CommandCall): Promise<ExitCode> {
     const { qualifiedName } = plan.table.survey.tables;
     output.line(
       plan.isAdopted
-        ? `${qualifiedName} was adopted before`
-        : `${qualifiedName} is a queue of this library now`,
+        ? `${qualifiedName} was already adopted`
+        : `${qualifiedName} is now a queue of this library`,
     );
     output.json(reportOf(plan, findings, reports, true));
     return 0;
@@ -128,7 +128,7 @@ function sayWhatThereIs(output: Output, plan: AdoptionPlan, findings: readonly F
   const { tables, found } = table.survey;
   const rows = isAdopted ? found.rows : statuses.reduce((sum, { count }) => sum + count, 0);
   output.line(
-    `${tables.qualifiedName}: ${isAdopted ? 'adopted already, about' : 'made by nsj-queue-lib,'} ${rows.toLocaleString('en-US')} rows, ` +
+    `${tables.qualifiedName}: ${isAdopted ? 'already adopted, about' : 'created by nsj-queue-lib,'} ${rows.toLocaleString('en-US')} rows, ` +
       `${describeBytes(table.totalBytes)} with its indexes, channel ${channel}`,
   );
   if (statuses.length > 0) output.line();
@@ -140,18 +140,20 @@ function sayWhatThereIs(output: Output, plan: AdoptionPlan, findings: readonly F
     output.line();
     output.line(`${marks[weight]}${what}.`);
     output.line(`  ${then}.`);
-    if (examples.length > 0) output.line(`  Such as: ${examples.join('; ')}`);
+    if (examples.length > 0) output.line(`  Examples: ${examples.join('; ')}`);
   }
   output.line();
 }
 
-const marks = { obstacle: 'Obstacle: ', warning: 'Look at this: ', note: '' } as const;
+const marks = { obstacle: 'Obstacle: ', warning: 'Warning: ', note: '' } as const;
 
 function closingLine({ steps }: AdoptionPlan, findings: readonly Finding[]): string {
   if (findings.some(({ weight }) => weight === 'obstacle')) {
-    return 'Nothing was done, and --yes will do nothing before the obstacles are out of the way.';
+    return 'Nothing was changed, and --yes will change nothing until the obstacles are removed.';
   }
-  return steps.length === 0 ? 'There is nothing to do.' : 'Nothing was done. With --yes it is.';
+  return steps.length === 0
+    ? 'There is nothing to do.'
+    : 'Nothing was changed. Run it again with --yes to adopt the table.';
 }
 
 /** What was found has been said before. */
@@ -160,7 +162,7 @@ function refuseObstacles(plan: AdoptionPlan, findings: readonly Finding[]): void
   if (obstacles.length === 0) return;
   throw new TarefaError(
     'SCHEMA_CONFLICT',
-    `${plan.table.survey.tables.qualifiedName} was not adopted: ${obstacles.map(({ what, then }) => `${what}; ${then}`).join('. ')}. Nothing was done`,
+    `${plan.table.survey.tables.qualifiedName} was not adopted: ${obstacles.map(({ what, then }) => `${what}; ${then}`).join('. ')}. Nothing was changed`,
   );
 }
 

@@ -16,32 +16,32 @@ import { mysqlScript } from './mysql-script.js';
 /** `tarefa db-gen`. */
 export const dbGenCommand: Command = {
   name: 'db-gen',
-  summary: 'prints the SQL that makes a queue, and contacts no database',
+  summary: 'prints the SQL that creates a queue, and contacts no database',
   usage: '<schema> <queue> [channel]',
   description:
-    'The script holds everything: the schema, the queue table with its indexes, functions and triggers, the subscriptions ' +
-    'table, the companions, the view of tasks and the entry of the version. Run it with psql, or in a migration of your ' +
+    'The script contains everything: the schema, the queue table with its indexes, functions and triggers, the subscriptions ' +
+    'table, the companions, the view of tasks and the version entry. Run it with psql, or in a migration of your ' +
     "own; running it again changes nothing. Applications then start with schema: 'check'.\n\n" +
-    "The channel is the queue's name unless it is given. More arguments are ignored. A queue that is in use is brought up " +
-    'to date by `tarefa migrate`, which keeps nobody waiting.\n\n' +
-    'With --database mysql it is for MySQL and MariaDB, whose client `mysql` runs it: the schema is a database then, and ' +
-    'there are no channels.',
+    "The channel is the queue's name unless it is given. Further arguments are ignored. To upgrade a queue that is in use, " +
+    'run `tarefa migrate`, which keeps nobody waiting.\n\n' +
+    'With --database mysql the script is for MySQL and MariaDB, and is run with the client `mysql`: the schema is then a ' +
+    'database, and there are no channels.',
   options: {
     database: {
       type: 'string',
       value: '<which>',
       choices: ['postgres', 'mysql'],
-      description: 'which SQL: `postgres` or `mysql`. Default: postgres',
+      description: 'the SQL dialect: `postgres` or `mysql`. Default: postgres',
     },
-    webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+    webhooks: { type: 'boolean', description: 'also creates the table for webhooks' },
     partitioned: {
       type: 'boolean',
-      description: 'divided into partitions, which purge drops whole. Only PostgreSQL',
+      description: 'partitions the table, so that purge drops whole partitions. Only PostgreSQL',
     },
     every: {
       type: 'string',
       value: '<ids>',
-      description: `ids of each partition. Default: ${defaultPartitionIds}`,
+      description: `ids per partition. Default: ${defaultPartitionIds}`,
     },
     'no-subscriptions': { type: 'boolean', description: 'without a subscriptions table' },
   },
@@ -56,13 +56,13 @@ export const dbGenCommand: Command = {
 function print({ positionals, options, output }: CommandCall): ExitCode {
   const [schema, queue, channel = textOption(options, 'queue') ?? queue] = positionals;
   if (schema === undefined || queue === undefined || channel === undefined) {
-    throw new UsageError(`${schema === undefined ? 'a schema and a queue are' : 'a queue is'} needed`);
+    throw new UsageError(`${schema === undefined ? 'a schema and a queue are' : 'a queue is'} required`);
   }
   const subscriptions = flagOption(options, 'no-subscriptions')
     ? undefined
     : (textOption(options, 'subscriptions') ?? `${queue}_subscriber`);
-  refuse('schema', schema, schema.includes('.') ? 'has a dot' : subscriptionTableNameProblem(schema));
-  refuse('queue', queue, queue.includes('.') ? 'has a dot' : tableNameProblem(queue));
+  refuse('schema', schema, schema.includes('.') ? 'contains a dot' : subscriptionTableNameProblem(schema));
+  refuse('queue', queue, queue.includes('.') ? 'contains a dot' : tableNameProblem(queue));
   refuse('channel', channel, channelNameProblem(channel));
   if (subscriptions !== undefined) {
     refuse('subscriptions table', subscriptions, subscriptionTableNameProblem(subscriptions));
@@ -71,10 +71,10 @@ function print({ positionals, options, output }: CommandCall): ExitCode {
   const placed = named && { schema: named.schema ?? schema, table: named.table };
   const every = numberOption(options, 'every', { least: 10, most: 1_000_000_000, whole: true });
   const isPartitioned = flagOption(options, 'partitioned');
-  if (every !== undefined && !isPartitioned) throw new UsageError('--every needs --partitioned');
+  if (every !== undefined && !isPartitioned) throw new UsageError('--every requires --partitioned');
   const webhooks = flagOption(options, 'webhooks');
   const isMysql = isForMysql(textOption(options, 'database'));
-  if (isMysql && isPartitioned) throw new UsageError('only tables in PostgreSQL are divided into partitions');
+  if (isMysql && isPartitioned) throw new UsageError('only PostgreSQL tables can be partitioned');
   const script = isMysql
     ? mysqlScript(mysqlTables(schema, queue, placed), webhooks)
     : schemaScript(queueTables(schema, queue, placed), channel, {

@@ -23,9 +23,9 @@ export async function migrateMysql(
   const isCheck = flagOption(options, 'check');
   const found = await look({ pool }, names);
   const { table, version, missing } = found;
-  const where = version === undefined ? 'not there' : `version ${version} of ${schemaVersion}`;
+  const where = version === undefined ? 'not found' : `version ${version} of ${schemaVersion}`;
   output.line(`${table}: ${where}${missing.length === 0 ? ', nothing to do' : ''}`);
-  const steps = missing.map((what): PlannedStep => ({ what: `makes ${what}`, lock: 'none', sql: [] }));
+  const steps = missing.map((what): PlannedStep => ({ what: `create ${what}`, lock: 'none', sql: [] }));
   const report = (isDone: boolean): unknown => ({
     table,
     version: version ?? null,
@@ -40,7 +40,7 @@ export async function migrateMysql(
   }
   const { made, warnings } = await pool.use((run) => prepareSchema(run, { ...names, mode: 'create' }));
   for (const warning of warnings) output.note(warning);
-  for (const [index, what] of made.entries()) output.line(`${index + 1}/${made.length} makes ${what}`);
+  for (const [index, what] of made.entries()) output.line(`${index + 1}/${made.length} create ${what}`);
   if (made.length > 0) output.line(`${table} is up to date`);
   output.json(report(true));
   return 0;

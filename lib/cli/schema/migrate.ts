@@ -19,26 +19,26 @@ import {
 /** `tarefa migrate`. */
 export const migrateCommand: Command = {
   name: 'migrate',
-  summary: "makes a queue's tables, or brings them up to date while they are used",
+  summary: "creates a queue's tables, or upgrades them while they are in use",
   usage: '[--plan | --check] [--partition]',
   description:
-    'What locks the queue table does so for an instant: it waits two seconds at most for its lock and is tried again. ' +
-    'Indexes are built concurrently. What was interrupted goes on when the command is run again, and two that are run at ' +
-    'once take turns. A database that a newer version has made is refused. On MySQL and MariaDB it makes what is missing.\n\n' +
-    'Exit code 3 with --check: there is something to do. Tables of nsj-queue-lib are for `tarefa adopt`.',
+    'Steps that lock the queue table do so for an instant: they wait at most two seconds for the lock, and are then retried. ' +
+    'Indexes are built concurrently. If it was interrupted, run the command again to continue; two runs at the same time take ' +
+    'turns. A database of a newer version is refused. On MySQL and MariaDB it creates what is missing.\n\n' +
+    'Exit code 3 with --check when there is something to do. For tables of nsj-queue-lib, use `tarefa adopt`.',
   options: {
-    plan: { type: 'boolean', description: 'only says what would be done, and with which locks' },
+    plan: { type: 'boolean', description: 'only prints what would be done, and with which locks' },
     check: { type: 'boolean', description: 'the same, with exit code 3 when there is something to do' },
-    webhooks: { type: 'boolean', description: 'with the table that webhooks need' },
+    webhooks: { type: 'boolean', description: 'also creates the table for webhooks' },
     partition: {
       type: 'boolean',
       description:
-        'divides the table into partitions, which purge drops whole; it becomes the first of them. Only PostgreSQL',
+        'partitions the table, so that purge drops whole partitions; the present table becomes the first one. Only PostgreSQL',
     },
     every: {
       type: 'string',
       value: '<ids>',
-      description: `ids of each partition. Default: ${defaultPartitionIds}`,
+      description: `ids per partition. Default: ${defaultPartitionIds}`,
     },
   },
   examples: [
@@ -56,11 +56,11 @@ async function run(call: CommandCall): Promise<ExitCode> {
   const isPlan = flagOption(options, 'plan');
   const isPartition = flagOption(options, 'partition');
   const every = numberOption(options, 'every', { least: 10, most: 1_000_000_000, whole: true });
-  if (every !== undefined && !isPartition) throw new UsageError('--every needs --partition');
+  if (every !== undefined && !isPartition) throw new UsageError('--every requires --partition');
   if (isCheck && isPlan) throw new UsageError('give --plan or --check, not both');
   const database = await call.database();
   if (database.driver === 'mysql') {
-    if (isPartition) throw new UsageError('only tables in PostgreSQL are divided into partitions');
+    if (isPartition) throw new UsageError('only PostgreSQL tables can be partitioned');
     return migrateMysql(call, database);
   }
   const names = queueNames(database.options, flagOption(options, 'webhooks'));
@@ -92,7 +92,7 @@ async function run(call: CommandCall): Promise<ExitCode> {
 }
 
 function sayWhereItStands(output: Output, { tables, version, rows, steps }: MigrationPlan): void {
-  const where = version === undefined ? 'not there' : `version ${version} of ${schemaVersion}`;
+  const where = version === undefined ? 'not found' : `version ${version} of ${schemaVersion}`;
   const size = rows > 0 ? `, about ${rows.toLocaleString('en-US')} rows` : '';
   output.line(`${tables.qualifiedName}: ${where}${size}${steps.length === 0 ? ', nothing to do' : ''}`);
 }

@@ -58,7 +58,7 @@ export async function withSchemaSession<T>(
     return await work(session);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new TarefaError('SCHEMA_BUSY', 'interrupted: what was done stays. Run the command again to go on', {
+    throw new TarefaError('SCHEMA_BUSY', 'interrupted: what was done stays. Run the command again to continue', {
       cause: error,
     });
   } finally {
@@ -108,7 +108,7 @@ export async function refuseWithoutRights(sql: SqlHandle, tables: QueueTables): 
   const role = String(row['role']);
   const lacks =
     row['owns'] === true
-      ? `may make nothing in the schema ${tables.schema}: grant create on schema ${tables.quotedSchema} to it`
+      ? `may not create anything in the schema ${tables.schema}: grant create on schema ${tables.quotedSchema} to it`
       : `does not own ${tables.qualifiedName}: connect as ${String(row['owner'])}, or as a member of that role`;
   throw new TarefaError('SCHEMA_CONFLICT', `the role ${role} ${lacks}`);
 }

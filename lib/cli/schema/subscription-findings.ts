@@ -20,8 +20,8 @@ export async function readSubscriptions(
       {
         kind: 'no-subscriptions',
         weight: 'note',
-        what: `there is no subscriptions table ${subscriptions}`,
-        then: 'it is made. If it has another name, give --subscriptions',
+        what: `the subscriptions table ${subscriptions} does not exist`,
+        then: 'it will be created. If it has another name, give --subscriptions',
       },
     ];
   }
@@ -47,13 +47,13 @@ export async function readSubscriptions(
     }),
     ...finding('unknown-methods', methods, {
       weight: 'warning',
-      what: `${counted(methods.length, 'subscription has', 'subscriptions have')} no method, or one that webhooks are not sent by`,
+      what: `${counted(methods.length, 'subscription has', 'subscriptions have')} no method, or a method that webhooks do not support`,
       then: `their deliveries fail, as before, until it is one of ${webhookMethods.join(', ')}`,
     }),
     ...finding('plain-http', plain, {
       weight: 'note',
       what: `${counted(plain.length, 'subscription has a URL', 'subscriptions have URLs')} with http`,
-      then: `if they count on being led to https: redirects are not followed here unless webhooks.redirects is 'follow'. Better change them to https`,
+      then: `redirects to https are not followed here unless webhooks.redirects is 'follow': better change the URLs to https`,
     }),
     ...(rows.length > 0 ? [webhooksFinding(rows.length)] : []),
   ];
@@ -65,7 +65,7 @@ function webhooksFinding(count: number): Finding {
     weight: 'note',
     count,
     what: counted(count, 'subscription has a URL', 'subscriptions have URLs'),
-    then: 'here only 2xx is a success, the time limit is for all of a request, and webhooks: true is needed; docs/guides/webhooks.md says more',
+    then: 'here only 2xx is a success, the time limit covers the whole request, and webhooks: true is required; see docs/guides/webhooks.md',
   };
 }
 

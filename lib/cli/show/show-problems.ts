@@ -14,7 +14,7 @@ export function showProblems(output: Output, problems: readonly QueueProblem[]):
 function textOf(problem: QueueProblem, output: Output): string {
   switch (problem.kind) {
     case 'stalled-worker':
-      return `worker ${problem.workerId} has stood still for ${readableDuration(problem.forMs)} and takes no tasks: ${problem.reason}`;
+      return `worker ${problem.workerId} has been stalled for ${readableDuration(problem.forMs)} and takes no tasks: ${problem.reason}`;
     case 'no-worker': {
       const { count, isCapped, waitingMs } = problem;
       const tasks = counted(count, 'task', isCapped);
@@ -23,13 +23,13 @@ function textOf(problem: QueueProblem, output: Output): string {
     case 'unheard':
       return `no worker serves ${nameOf(problem)}, which is active and has no URL: publications of ${readableTopic(problem.topic)} would wait`;
     case 'lost-worker':
-      return `worker ${problem.workerId} (${problem.host}, pid ${problem.pid}) was lost: others take over what it ran`;
+      return `worker ${problem.workerId} (${problem.host}, pid ${problem.pid}) was lost: other workers take over its tasks`;
     case 'lag-growing': {
       const { lagMs, beforeMs, overMs } = problem;
-      return `the workers do not keep up: the oldest task waits for ${readableDuration(lagMs)}, and waited for ${readableDuration(beforeMs)} ${readableDuration(overMs)} ago`;
+      return `the workers are not keeping up: the oldest task has been waiting for ${readableDuration(lagMs)} (${readableDuration(overMs)} ago: ${readableDuration(beforeMs)})`;
     }
     case 'late-scheduled':
-      return `scheduled tasks are late by ${readableDuration(problem.lateMs)}: workers make them pending`;
+      return `scheduled tasks are late by ${readableDuration(problem.lateMs)}: a worker must make them pending`;
     case 'inconsistent': {
       const { inconsistency, count, ids } = problem;
       return `${inconsistencyText({ kind: inconsistency, count, ids })}. See \`tarefa check --help\``;
@@ -42,10 +42,10 @@ function textOf(problem: QueueProblem, output: Output): string {
     case 'old-snapshot': {
       const { holder, sinceMs, transactions } = problem;
       const since = sinceMs === null ? '' : `, open for ${readableDuration(sinceMs)}`;
-      return `dead rows stay in the table: an old snapshot is held by ${holder}${since} (${counted(transactions, 'transaction')} old)`;
+      return `dead rows cannot be removed: an old snapshot is held by ${holder}${since} (${counted(transactions, 'transaction')} old)`;
     }
     case 'notify-full':
-      return `PostgreSQL's queue of notifications is ${Math.round(problem.usage * 100)}% full: a session listens and keeps a transaction open; commits that notify are refused when it is full`;
+      return `PostgreSQL's notification queue is ${Math.round(problem.usage * 100)}% full: a listening session keeps a transaction open; commits that notify fail once it is full`;
     case 'discarded':
       return `${counted(problem.count, 'publication')} of ${nameOf(problem)} reached nobody in the last hour: no active subscription matched`;
     case 'unknown-handler':
@@ -59,10 +59,10 @@ function textOf(problem: QueueProblem, output: Output): string {
     case 'deactivated':
       return `subscription ${problem.subscriptionId} was deactivated: ${problem.reason}`;
     case 'paused':
-      return `${nameOf(problem)} is paused since ${output.time(problem.since)}: ${counted(problem.count, 'task')} waiting`;
+      return `${nameOf(problem)} has been paused since ${output.time(problem.since)}: ${counted(problem.count, 'task')} waiting`;
     case 'unread':
   }
-  return `not known: ${problem.section} (${problem.reason})`;
+  return `could not be read: ${problem.section} (${problem.reason})`;
 }
 
 function nameOf({ topic, subscriptionId }: { topic: string | null; subscriptionId: string | null }): string {

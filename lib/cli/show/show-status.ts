@@ -51,8 +51,8 @@ function showBuried(output: Output, { buried }: StatusReport): void {
 }
 
 function lagText({ lagMs, oldestPending: oldest, unknown }: StatusReport): string {
-  if (unknown.some(({ section }) => section === 'lag')) return 'not known';
-  if (lagMs === 0) return 'none: nothing waits that is due';
+  if (unknown.some(({ section }) => section === 'lag')) return 'unknown';
+  if (lagMs === 0) return 'none: no due task is waiting';
   return `${readableDuration(lagMs)}${oldest ? `: ${nameOf(oldest)}` : ''}`;
 }
 
@@ -107,7 +107,7 @@ function showRunning(output: Output, { running, runningTotal }: StatusReport): v
         attempt,
         readableDuration(runningMs),
         workerId === null
-          ? 'of another program'
+          ? 'another program'
           : `${workerId}${host === null ? '' : ` (${host}, pid ${pid})`}`,
       ]),
   );
@@ -145,8 +145,8 @@ function showSize(output: Output, { size }: StatusReport): void {
   output.line();
   output.line(
     `table ${readableBytes(tableBytes)}${partitions > 0 ? ` in ${partitions} partitions` : ''}, indexes ${readableBytes(indexBytes)}; ` +
-      `about ${readableCount(liveRows)} rows, ${readableCount(deadRows)} dead ones; ` +
-      (vacuumedAt ? `cleaned ${output.time(vacuumedAt)}` : 'not cleaned yet'),
+      `about ${readableCount(liveRows)} rows, ${readableCount(deadRows)} dead; ` +
+      (vacuumedAt ? `last cleaned ${output.time(vacuumedAt)}` : 'never cleaned'),
   );
   output.table(
     ['index', 'size', ''],
@@ -158,7 +158,7 @@ function showSize(output: Output, { size }: StatusReport): void {
 function showNotifications(output: Output, { notifyUsage: usage, problems }: QueueStatus): void {
   if (usage === null || usage < leastUsage || problems.some(({ kind }) => kind === 'notify-full')) return;
   output.line(
-    `PostgreSQL's queue of notifications is ${Math.round(usage * 100)}% full: a session listens and keeps a transaction open`,
+    `PostgreSQL's notification queue is ${Math.round(usage * 100)}% full: a listening session keeps a transaction open`,
   );
 }
 
@@ -174,13 +174,13 @@ function showSnapshot(output: Output, { oldestSnapshot: holder, seesAllSessions 
       sinceMs === null ? undefined : `open for ${readableDuration(sinceMs)}`,
     ].filter((fact) => fact !== undefined);
     output.line(
-      `dead rows stay in the table: ${kind}${name === null ? '' : ` ${name}`} keeps a snapshot ` +
+      `dead rows cannot be removed: ${kind}${name === null ? '' : ` ${name}`} holds a snapshot ` +
         `${readableCount(transactions)} ${transactions === 1 ? 'transaction' : 'transactions'} old (${facts.join(', ')})`,
     );
   }
   if (!seesAllSessions) {
     output.line(
-      '(sessions of other roles show no snapshot: that takes pg_read_all_stats, on MySQL and MariaDB the right process)',
+      '(snapshots of other roles are not visible: that requires pg_read_all_stats, on MySQL and MariaDB the PROCESS privilege)',
     );
   }
 }

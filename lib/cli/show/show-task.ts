@@ -39,7 +39,7 @@ export function showTask(output: Output, whole: WholeTask): void {
     showAttempts(output, dead.attempts);
   }
   if (deadIds.length > deadTasks.length) {
-    output.line(`(${deadIds.length - deadTasks.length} more dead tasks are older, or gone)`);
+    output.line(`(${deadIds.length - deadTasks.length} more dead tasks are older or deleted)`);
   }
   if (current.publication) showDeliveries(output, deliveries, hasMoreDeliveries);
   const failed = attempts.findLast(({ error }) => error !== null);
@@ -59,7 +59,7 @@ export function showTask(output: Output, whole: WholeTask): void {
 function describe(output: Output, task: TaskRecord): string {
   const { status, retried, nextAttemptAt } = task;
   if (status === 'failed' && retried && nextAttemptAt)
-    return `failed, tried again at ${output.time(nextAttemptAt)}`;
+    return `failed, retried at ${output.time(nextAttemptAt)}`;
   return taskState(task);
 }
 

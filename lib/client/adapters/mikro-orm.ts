@@ -18,7 +18,7 @@ export interface MikroOrmLike {
  * @throws {TarefaError} `INPUT_INVALID` when the entity manager is in no transaction
  */
 export function fromMikroOrm(em: MikroOrmLike): SqlHandle {
-  if (!em.isInTransaction()) throw notInTransaction('a MikroORM entity manager without one');
+  if (!em.isInTransaction()) throw notInTransaction('a MikroORM entity manager without a transaction');
   return {
     query: async (text, values = []) => {
       const positional = withQuestionMarks(text, values);

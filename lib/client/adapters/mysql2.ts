@@ -22,7 +22,7 @@ const [inTransaction, autocommit] = [1, 2];
  */
 export function fromMysql2(connection: Mysql2Like): CheckedHandle {
   if (typeof (connection as { getConnection?: unknown }).getConnection === 'function') {
-    throw notInTransaction('a pool of mysql2, which runs each statement on whatever connection is free');
+    throw notInTransaction('a mysql2 pool, which runs each statement on any free connection');
   }
   const query: CheckedHandle['query'] = async (text, values = []) => ({
     rows: rowsOf(await connection.query(text, values as never)),
@@ -45,6 +45,6 @@ async function refuseOutside(connection: Mysql2Like): Promise<void> {
   const [header] = (await connection.query('do 0')) as readonly [{ readonly serverStatus?: number }];
   const status = header.serverStatus ?? inTransaction;
   if ((status & inTransaction) === 0 && (status & autocommit) !== 0) {
-    throw notInTransaction('a connection of mysql2 without one');
+    throw notInTransaction('a mysql2 connection without a transaction');
   }
 }

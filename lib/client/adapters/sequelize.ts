@@ -22,8 +22,8 @@ export interface SequelizeTransaction {
  */
 export function fromSequelize(sequelize: SequelizeLike, transaction: SequelizeTransaction): SqlHandle {
   const { commit, finished } = (transaction ?? {}) as Partial<SequelizeTransaction> & { finished?: unknown };
-  if (typeof commit !== 'function') throw notInTransaction('Sequelize without one');
-  if (finished !== undefined) throw notInTransaction('a transaction of Sequelize that has ended');
+  if (typeof commit !== 'function') throw notInTransaction('Sequelize without a transaction');
+  if (finished !== undefined) throw notInTransaction('a Sequelize transaction that has ended');
   return {
     query: async (text, values = []) => {
       const given = isNumbered(text) ? { bind: values } : { replacements: values };

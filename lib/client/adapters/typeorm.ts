@@ -18,7 +18,7 @@ export interface TypeOrmLike {
  */
 export function fromTypeOrm(manager: TypeOrmLike): SqlHandle {
   if (!(manager.isTransactionActive ?? manager.queryRunner?.isTransactionActive ?? false)) {
-    throw notInTransaction('a TypeORM manager, data source or query runner without one');
+    throw notInTransaction('a TypeORM manager, data source or query runner without a transaction');
   }
   return {
     query: async (text, values) => ({ rows: rowsOf(await manager.query(text, values)) }),

@@ -114,8 +114,8 @@ function openThread(module: URL, workerData: LeaseOrders): Worker {
   } catch (cause) {
     throw new TarefaError(
       'OPTIONS_INVALID',
-      `the connection goes through a pooler, so a thread has to keep this worker's lease, and the connection's ` +
-        `configuration cannot be handed to it (${String(cause)}): leave functions out of it, or set sessionConnection ` +
+      `the connection goes through a pooler, so a thread must keep this worker's lease, but the connection's ` +
+        `configuration cannot be passed to it (${String(cause)}): leave functions out of it, or set sessionConnection ` +
         `to a direct address`,
       { cause },
     );

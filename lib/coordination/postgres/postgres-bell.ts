@@ -79,7 +79,7 @@ export class PostgresBell implements Bell {
   }
 
   #open(): Promise<Session> {
-    if (!this.#use) return Promise.reject(new Error('there is no session that could listen'));
+    if (!this.#use) return Promise.reject(new Error('there is no session to listen with'));
     this.#session ??= this.#use.open().catch((error: unknown) => {
       this.#session = undefined;
       throw error;

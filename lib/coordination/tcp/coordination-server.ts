@@ -112,8 +112,8 @@ export class CoordinationServer {
     server.maxConnections = most;
     server.on('drop', (dropped) =>
       this.#tell(
-        `refused a client from ${dropped?.remoteAddress ?? '?'}: ${most} are connected to port ${dropped?.localPort ?? port}, which is the most that maxClients ` +
-          `(${this.#parts.maxClients}) lets in there`,
+        `refused a client from ${dropped?.remoteAddress ?? '?'}: ${most} clients are connected to port ${dropped?.localPort ?? port}, the most that maxClients ` +
+          `(${this.#parts.maxClients}) allows there`,
       ),
     );
     this.#servers.push(server);
@@ -165,12 +165,12 @@ export class CoordinationServer {
     const { peer, worker } = client;
     clearTimeout(client.idle);
     // A page in a browser of this computer can send requests here, with calls in their bodies.
-    if (message.includes('\n')) return peer.cut('it speaks another protocol');
+    if (message.includes('\n')) return peer.cut('it speaks a different protocol');
     const call = readCall(message);
     if (!call && worker?.hears(message)) return;
     const isDone = call !== undefined && this.#run(call, client, message);
     client.unanswered += 1;
-    if (client.unanswered > mostUnanswered) return peer.cut('it goes on without waiting for answers');
+    if (client.unanswered > mostUnanswered) return peer.cut('it keeps sending without waiting for answers');
     client.answered = client.answered.then(async () => this.#answer(client, call, await isDone));
   }
 
@@ -179,7 +179,7 @@ export class CoordinationServer {
     client.unanswered -= 1;
     if (!this.#clients.has(client)) return;
     peer.send(isDone ? 'True' : 'False');
-    if (call?.name === 'close') peer.close('it was closed by its wish');
+    if (call?.name === 'close') peer.close('it asked to be closed');
     else if (call?.name === 'sleep') worker?.sleep();
     if (!worker) this.#watchIdle(client);
   }
@@ -243,7 +243,7 @@ export class CoordinationServer {
     clearTimeout(client.idle);
     const stays = client.listensTo !== undefined || client.joinedAs !== undefined;
     if (!this.#clients.has(client) || stays || this.#locks.countOf(client) > 0) return;
-    client.idle = setTimeout(() => client.peer.close('it says nothing'), this.#parts.idleTimeoutMs);
+    client.idle = setTimeout(() => client.peer.close('it was idle for too long'), this.#parts.idleTimeoutMs);
   }
 
   #forget(client: Client): void {

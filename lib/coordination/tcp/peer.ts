@@ -49,7 +49,7 @@ export class Peer {
   send(message: string): void {
     if (this.#isGone) return;
     this.#socket.write(frame(message));
-    if (this.#socket.writableLength > mostUnread) this.cut('it does not read what it is sent');
+    if (this.#socket.writableLength > mostUnread) this.cut('it does not read its messages');
   }
 
   /** Closes the connection. What was sent arrives, unless the other end has not read what was sent before: nobody waits for that. */
@@ -83,7 +83,7 @@ export class Peer {
     }
     if (!this.#reader.isWithin) return;
     this.#timer ??= setTimeout(
-      () => this.cut(`it did not end a message within ${this.#messageTimeoutMs} ms`),
+      () => this.cut(`it did not finish a message within ${this.#messageTimeoutMs} ms`),
       this.#messageTimeoutMs,
     );
   }

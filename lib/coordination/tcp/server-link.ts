@@ -42,7 +42,7 @@ export class ServerLink {
   static open({ host, port, messageTimeoutMs }: ServerPort, use: ServerLinkUse = {}): Promise<ServerLink> {
     return new Promise((opened, failed) => {
       const socket = connect({ host, port });
-      const slow = setTimeout(() => peer.cut('it cannot be reached'), messageTimeoutMs);
+      const slow = setTimeout(() => peer.cut('it is unreachable'), messageTimeoutMs);
       const peer = new Peer(
         socket,
         messageTimeoutMs,
@@ -106,7 +106,7 @@ export class ServerLink {
       open.answered(message.toUpperCase() === 'TRUE');
     } else if (message === 'NOTIFY') notified?.();
     // Which call it belongs to cannot be told any more.
-    else this.#peer.cut('it answered what nobody had asked');
+    else this.#peer.cut('it sent an unexpected answer');
   }
 
   #end(error: Error): void {

@@ -102,7 +102,7 @@ export class ServerLocks {
   get #joined(): ServerLink | undefined {
     const link = this.#link;
     if (link && link.silentMs > this.#server.messageTimeoutMs * 0.8)
-      link.cut('this process stood still for too long');
+      link.cut('this process was stalled for too long');
     return this.#link;
   }
 
@@ -114,7 +114,7 @@ export class ServerLocks {
       return await this.#under(link, work);
     } finally {
       // Their server forgets the wrong connection of a computer when one says that it closes.
-      link.cut('it is not needed any more');
+      link.cut('it is no longer needed');
     }
   }
 

@@ -86,7 +86,7 @@ export class HistoryRecorder {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.#events.emit('warning', {
-      message: `what ended could not be written down for the charts: ${String(error)}. It is tried again`,
+      message: `could not save task statistics (${String(error)}); will retry`,
     });
   }
 }

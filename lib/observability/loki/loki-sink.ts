@@ -36,7 +36,7 @@ export interface LokiTiming {
 const usualTiming: LokiTiming = { firstRetryMs: 500, longestRetryMs: 30_000, reportMs: 60_000 };
 /** Lines that make Loki fail so often in a row are given up: they would hold up all others. */
 const mostTries = 10;
-const endedReason = 'the process ends';
+const endedReason = 'the process ended';
 
 /**
  * Pushes lines to Loki: in batches, one request at a time, in their order. Writing a line only puts it into a bounded
@@ -81,7 +81,7 @@ export class LokiSink implements LogSink {
   write(line: LogLine): void {
     if (this.#closing) return this.#drop(1, endedReason);
     const dropped = this.#buffer.push({ line, ms: Date.now(), bytes: lengthOf(line) });
-    if (dropped > 0) this.#drop(dropped, this.#failure ?? 'they came faster than Loki takes them');
+    if (dropped > 0) this.#drop(dropped, this.#failure ?? 'they came faster than Loki accepts them');
     if (this.#isFull()) this.#send();
     else this.#schedule();
   }
@@ -179,7 +179,7 @@ export class LokiSink implements LogSink {
       }
       this.#fails(
         reason,
-        `does not take log lines (${reason}): they wait, and the oldest are dropped when too many do`,
+        `is not accepting log lines (${reason}): they wait, and the oldest are dropped when too many are waiting`,
       );
       if (result.faulty) faults += 1;
       if (this.#closing || faults >= mostTries) return false;
@@ -202,7 +202,7 @@ export class LokiSink implements LogSink {
     this.#backoff.reset();
     if (this.#failure === undefined) return;
     this.#failure = undefined;
-    this.#say('log', `Loki at ${this.#options.address.shown} takes log lines again`);
+    this.#say('log', `Loki at ${this.#options.address.shown} accepts log lines again`);
   }
 
   /** Gives up what is under way. */

@@ -179,8 +179,8 @@ export class ClaimRounds {
     if (wasWarned || !sweepsRarely) return;
     const { warn, sessions } = this.#parts;
     warn(
-      `tasks that nobody rings for, such as rows set back by hand, may wait for ${Math.ceil(sweeps.pauseMs / 1_000)} s: dead ` +
-        `entries pile up in the index of pending tasks. Is there a session with an old transaction (${sessions})?`,
+      `tasks without a ring, such as rows reset by hand, may wait for ${Math.ceil(sweeps.pauseMs / 1_000)} s: dead ` +
+        `entries are piling up in the index of pending tasks. Is there a session with an old transaction (${sessions})?`,
     );
   }
 }

@@ -128,7 +128,7 @@ export class MysqlImportTransactions implements TaskImportTransactions {
     const what =
       isThere === false
         ? 'it was not committed'
-        : 'whether it was committed is not known: look for its tasks before they are inserted once more';
+        : 'whether it was committed is unknown: look for its tasks before inserting them again';
     throw new TarefaError(
       'CONNECTION_LOST',
       `the connection was lost at the end of the transaction; ${what}`,

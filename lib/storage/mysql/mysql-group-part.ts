@@ -160,7 +160,7 @@ export class MysqlGroupPart implements GroupedTransaction {
     this.#completing = false;
     await this.#undo(connection);
     throw this.#disturbed
-      ? new GroupBroken('it met another task', { cause: firstError })
+      ? new GroupBroken('it conflicted with another task', { cause: firstError })
       : brokenTransaction(firstError);
   }
 

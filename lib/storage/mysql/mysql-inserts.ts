@@ -72,7 +72,7 @@ export class MysqlInserts implements TaskInserts {
       return id;
     }
     const [id] = await this.insertMany([task], tx);
-    if (id === undefined) throw new Error('the server told no id');
+    if (id === undefined) throw new Error('the server returned no id');
     return id;
   }
 

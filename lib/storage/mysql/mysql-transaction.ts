@@ -126,7 +126,7 @@ export function wrapLost(error: unknown, id: string): unknown {
   if (!isConnectionError(error)) return error;
   return new TarefaError(
     'CONNECTION_LOST',
-    `the end of attempt ${id} was not answered: ${messageOf(error)}`,
+    `the database did not confirm the end of attempt ${id}: ${messageOf(error)}`,
     { cause: error },
   );
 }

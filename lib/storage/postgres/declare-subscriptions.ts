@@ -20,7 +20,7 @@ export async function declareSubscriptions(
     if (!first) return [];
     throw new TarefaError(
       'SUBSCRIPTIONS_UNAVAILABLE',
-      `@Subscriber('${first.id}', { topic: '${first.topic}' }) needs a row, and this queue has no subscriptions: subscriptionTable is false`,
+      `@Subscriber('${first.id}', { topic: '${first.topic}' }) needs a row, but this queue has no subscriptions: subscriptionTable is false`,
     );
   }
   const present = await readRows(handle, subscriptions, declared).catch((error: unknown) => {
@@ -86,8 +86,8 @@ async function explain(
     .join(', ');
   throw new TarefaError(
     'RIGHTS_MISSING',
-    `the role ${role} may not read and add the rows of the subscriptions that are declared with a topic: ${names}. Run ` +
-      `\`grant select, insert on ${subscriptions} to ${role};\`, or add the rows by a role that may`,
+    `the role ${role} may not read and insert the rows of subscriptions declared with a topic: ${names}. Run ` +
+      `\`grant select, insert on ${subscriptions} to ${role};\`, or insert the rows as a role that may`,
     { cause: error },
   );
 }

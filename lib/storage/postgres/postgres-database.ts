@@ -129,6 +129,6 @@ export class PostgresDatabase implements QueueDatabase {
 function noInterop({ qualifiedName }: QueueTables): TarefaError {
   return new TarefaError(
     'OPTIONS_INVALID',
-    `interop: workers of nsj-queue-lib need the unique indexes that a partitioned table cannot have, and ${qualifiedName} is one: end these workers, and leave interop out`,
+    `interop: workers of nsj-queue-lib need the unique indexes that a partitioned table cannot have, and ${qualifiedName} is partitioned: stop these workers, and leave interop out`,
   );
 }

@@ -82,7 +82,7 @@ export class PostgresGroupPart implements GroupedTransaction {
       this.#handOver();
     }
     await this.#group.ended.catch((error: unknown) => {
-      throw wrapConnectionError(error, `the end of attempt ${completion.id} was not answered`);
+      throw wrapConnectionError(error, `the database did not confirm the end of attempt ${completion.id}`);
     });
   }
 
@@ -149,7 +149,7 @@ export class PostgresGroupPart implements GroupedTransaction {
     this.#completing = false;
     await this.#undo(client);
     throw this.#disturbed
-      ? new GroupBroken('it met another task', { cause: this.#firstError })
+      ? new GroupBroken('it conflicted with another task', { cause: this.#firstError })
       : brokenTransaction(status, this.#firstError);
   }
 

@@ -226,7 +226,7 @@ async function untilSeen<T>(look: () => Promise<T | undefined>): Promise<T> {
 function unseen(): TarefaError {
   return new TarefaError(
     'RIGHTS_MISSING',
-    'the database neither inserts the task nor shows the one that has its unique key: a trigger of yours changes it, or a policy ' +
+    'the database neither inserted the task nor shows the task that has its unique key: a trigger of yours changes it, or a policy ' +
       'hides the other task from this role',
   );
 }
@@ -247,7 +247,7 @@ function explained(error: unknown): unknown {
   if (codes.includes(noSuchIndex)) {
     return new TarefaError(
       'INPUT_INVALID',
-      'unique keys need the index of the queue that keeps them apart: a queue in partitions has none, others get it by ' +
+      'unique keys need the unique index of the queue: a queue in partitions has none, others get it with ' +
         '`tarefa migrate`; nothing was inserted',
       { cause: error },
     );
@@ -256,7 +256,7 @@ function explained(error: unknown): unknown {
   return new TarefaError(
     'INPUT_INVALID',
     `a text of the task has a character that the encoding of the database lacks (${message}): leave it out, or keep the queue ` +
-      `in a database in UTF8; nothing was inserted`,
+      `in a UTF8 database; nothing was inserted`,
     { cause: error },
   );
 }

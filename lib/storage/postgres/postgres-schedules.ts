@@ -136,7 +136,7 @@ export class PostgresSchedules implements ScheduleStore {
       const role = await currentRole(this.#access.inserts);
       throw new TarefaError(
         'RIGHTS_MISSING',
-        `the role ${role} lacks rights on the schedules of the queue ${qualifiedName}. To be run as the owner of its tables:\n\n` +
+        `the role ${role} lacks rights on the schedules of the queue ${qualifiedName}. Run as the owner of its tables:\n\n` +
           `grant select, insert, update, delete on ${schedules} to ${role};\n`,
         { cause: error },
       );
@@ -149,7 +149,7 @@ export class PostgresSchedules implements ScheduleStore {
     if (!keyed || !this.#access.schema.isPartitioned) return;
     throw new TarefaError(
       'INPUT_INVALID',
-      `the schedule '${keyed.id}' has overlap: 'skip', which needs unique keys, and a queue in partitions has none: leave overlap out`,
+      `the schedule '${keyed.id}' has overlap: 'skip', which needs unique keys, but a queue in partitions has none: leave overlap out`,
     );
   }
 

@@ -88,7 +88,7 @@ export class PostgresTransaction implements TaskTransaction {
     } catch (error) {
       // Whatever failed, the state of this connection is not worth guessing.
       this.#release(error instanceof TarefaError ? undefined : (error as Error));
-      throw wrapConnectionError(error, `the end of attempt ${completion.id} was not answered`);
+      throw wrapConnectionError(error, `the database did not confirm the end of attempt ${completion.id}`);
     }
   }
 

@@ -90,7 +90,7 @@ function withoutRows(error: unknown): { rows: [] } {
   if (code !== '22021') throw error;
   throw new TarefaError(
     'INPUT_INVALID',
-    'a value to look for holds the character NUL, which no text in the database has',
+    'a value to search for contains the character NUL, which no text in the database has',
     {
       cause: error,
     },

@@ -60,7 +60,7 @@ export class WebhookGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<SignedRequest>();
     const secrets = await this.#secrets(request, context);
     if (secrets.length === 0)
-      throw refusal('secret-unknown', 'there is no secret to verify this webhook with');
+      throw refusal('secret-unknown', 'no secret was found to verify this webhook');
     const { toleranceSeconds } = this.#options;
     try {
       verifySignature(secrets, request.headers, bodyOf(request), {
@@ -89,7 +89,7 @@ function bodyOf({ headers, rawBody }: SignedRequest): Buffer | string {
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return '';
   throw new TarefaError(
     'WEBHOOK_RAW_BODY_MISSING',
-    'the bytes of this webhook were not kept, so its signature cannot be verified: create the application with ' +
+    'the raw body of this webhook was not kept, so its signature cannot be verified: create the application with ' +
       '`NestFactory.create(AppModule, { rawBody: true })`; for bodies that are not JSON, call ' +
       "`app.useBodyParser('text', { type: () => true })` as well",
   );

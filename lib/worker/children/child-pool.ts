@@ -110,7 +110,7 @@ export class ChildPool implements Limit {
       child?.kill(error as Error);
       if (this.#closed) return;
       const why = failureMessage(error);
-      this.#warn(`a ${this.#kind} of isolated handlers could not start, and is tried again: ${why}`);
+      this.#warn(`a ${this.#kind} of isolated handlers could not start and will be retried: ${why}`);
       await this.#backoff.wait();
     }
   }
@@ -122,7 +122,7 @@ export class ChildPool implements Limit {
     });
     if (size > processorsLeft) {
       this.#warn(
-        `isolation.${option} is ${size}, and this machine leaves ${processorsLeft} processors to them: more take turns, and slow ` +
+        `isolation.${option} is ${size}, but this machine has only ${processorsLeft} processors left for them: more than that take turns and slow ` +
           `down the event loop`,
       );
     }
@@ -147,15 +147,15 @@ export function isolationFor(
   if (!isolation) {
     throw new TarefaError(
       'OPTIONS_INVALID',
-      `${names} has isolate, and the options of QueueModule have no isolation: give isolation: { module: ` +
-        `new URL('./tasks.thread.js', import.meta.url) }, the file of a module that provides it and imports the queue`,
+      `${names} has isolate, but the options of QueueModule have no isolation: add isolation: { module: ` +
+        `new URL('./tasks.thread.js', import.meta.url) }, the file of a module that provides the handler and imports the queue`,
     );
   }
   if (connection.address !== 'embedded') return isolation;
   throw new TarefaError(
     'OPTIONS_INVALID',
-    `${names} has isolate, and connection is 'embedded', which others cannot join: start that server by ` +
-      `startEmbeddedPostgres() and give its url, or leave out isolate`,
+    `${names} has isolate, but connection is 'embedded', which other threads and processes cannot join: start that server with ` +
+      `startEmbeddedPostgres() and pass its url, or leave out isolate`,
   );
 }
 

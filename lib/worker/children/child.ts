@@ -153,7 +153,7 @@ export class Child {
   #uncaught(error: unknown): TarefaError {
     const isMemory = (error as { readonly code?: unknown } | null)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
     if (isMemory) return this.#crashed(`ran out of memory${limitText(this.#maxMemoryMb)}`, error);
-    return this.#crashed(`ended by an uncaught error: ${failureMessage(error)}`, error);
+    return this.#crashed(`was ended by an uncaught error: ${failureMessage(error)}`, error);
   }
 
   /** @param what follows "the thread of the handler" */

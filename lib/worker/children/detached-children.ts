@@ -88,11 +88,11 @@ export class DetachedChildren {
     const { outputDir } = isolation;
     if (outputDir === undefined)
       throw invalid(
-        `${namesOf(handlers)} is detached: give isolation an outputDir, the directory for the output of its processes`,
+        `${namesOf(handlers)} is detached: set isolation.outputDir, the directory for the output of its processes`,
       );
     if (options.interop)
       throw invalid(
-        `${namesOf(handlers)} is detached, and with interop a session of the worker locks what it runs, which no other process can`,
+        `${namesOf(handlers)} is detached, which does not work with interop: the worker's own session must lock the tasks it runs, and another process cannot`,
       );
     this.#trial = new Child('process', isolation, queue);
     try {
@@ -150,7 +150,7 @@ export class DetachedChildren {
     if (!child.aborted && !child.cameLate) {
       const why = failureMessage(failure);
       events.emit('warning', {
-        message: `a process of detached handlers could not start, and is tried again: ${why}`,
+        message: `a process of detached handlers could not start and will be retried: ${why}`,
       });
       await child.pause(this.#backoff.next());
     }
@@ -196,7 +196,7 @@ export class DetachedChildren {
     const { events } = this.#parts;
     const failing = this.#failEnded(workerId, claimed, how).catch((error: unknown) => {
       events.emit('warning', {
-        message: `what detached worker ${workerId} left could not be failed, and is recovered when its lease ends: ${failureMessage(error)}`,
+        message: `the attempt of detached worker ${workerId} could not be failed and will be recovered when its lease ends: ${failureMessage(error)}`,
       });
     });
     this.#failing.add(failing);

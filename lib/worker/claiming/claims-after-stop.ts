@@ -53,7 +53,7 @@ export class ClaimsAfterStop {
     const late = this.held;
     const { released, refused } = await releaseClaims(this.#database, this.#workerId, late);
     for (const [id, error] of refused) {
-      const message = `Attempt ${id} cannot be given back: ${failureMessage(error)}. It stays as it is; recovery tries to fail it`;
+      const message = `Attempt ${id} cannot be given back: ${failureMessage(error)}. It stays as it is; recovery will try to fail it`;
       this.#events.emit('warning', { message });
     }
     for (const one of late) {

@@ -31,7 +31,7 @@ function readEnvelope(stored: string | null, task: Task): Envelope {
   }
   throw new Error(
     `the payload of delivery ${task.id} is not an envelope {"publication", "subscription"}: ` +
-      `rows with a subscriber_id are made by publications, insert a publication instead`,
+      `rows with a subscriber_id are created by publications, insert a publication instead`,
   );
 }
 

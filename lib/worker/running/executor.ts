@@ -171,7 +171,7 @@ export class Executor {
     end: Extract<RunEnd, { kind: 'failed' }>,
   ): LastEnd {
     if (!safely(() => end.error instanceof HandlerRefusal, false)) return end;
-    return this.#treatByDefault(claimed, `${name} was not let run: ${failureMessage(end.error)}`);
+    return this.#treatByDefault(claimed, `${name} was not allowed to run: ${failureMessage(end.error)}`);
   }
 
   #treatByDefault({ task, route }: ClaimedTask, why: string): LastEnd {
@@ -254,7 +254,7 @@ class Conclusion {
     const { options, settler, events } = this.#parts;
     const warn = (problem: string): void => {
       const task = `task ${claimed.task.firstAttemptId} (${describeRoute(plainRoute(claimed.route))})`;
-      events.emit('warning', { message: `${task} has failed, and ${problem}: the rule of the queue counts` });
+      events.emit('warning', { message: `${task} failed, and ${problem}: the rule of the queue applies` });
     };
     const problem = ownRuleProblem(claimed.task);
     if (problem !== undefined) warn(problem);

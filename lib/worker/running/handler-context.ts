@@ -44,7 +44,7 @@ export function runDepsOf({
   readonly events: QueueEvents;
 }): Pick<RunDeps, 'database' | 'tenants' | 'maxResultBytes' | 'warn'> {
   const warn: RunDeps['warn'] = ({ task }, problem) => {
-    const message = `task ${task.firstAttemptId} has ended anyway: ${failureMessage(problem)}`;
+    const message = `task ${task.firstAttemptId} finished anyway: ${failureMessage(problem)}`;
     events.emit('warning', { message });
   };
   return { database, tenants, maxResultBytes: options.maxPayloadBytes, warn };
@@ -187,13 +187,13 @@ export class HandlerContext implements TaskContext {
     if (this.#ended) {
       throw new TarefaError(
         'TASK_ENDED',
-        'ctx.completeIn was called after the handler had ended: await it inside',
+        'ctx.completeIn was called after the handler had ended: await it inside the handler',
       );
     }
     if (!this.transaction) return;
     throw new TarefaError(
       'TRANSACTION_BROKEN',
-      'ctx.completeIn finishes the task in another transaction than that of ctx.db, whose work would be lost: use one of them',
+      'ctx.completeIn finishes the task in a different transaction from that of ctx.db, whose work would be lost: use only one of them',
     );
   }
 

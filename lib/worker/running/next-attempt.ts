@@ -74,7 +74,7 @@ function readRetryIn(error: unknown, warn: Warn): number | undefined {
   if (!isA(error, RetryIn)) return undefined;
   const { delayMs } = error;
   if (Number.isFinite(delayMs)) return Math.min(longestDelay, Math.max(0, delayMs));
-  warn(`RetryIn was thrown with ${shownValue(delayMs)}, which is no number of milliseconds`);
+  warn(`RetryIn was thrown with ${shownValue(delayMs)}, which is not a number of milliseconds`);
   return undefined;
 }
 
@@ -93,7 +93,7 @@ function safeDelay(rule: (attempt: number) => unknown, attempt: number, warn: Wa
     // It may be rejected, which nobody waits for.
     if (isPromise(delayMs)) delayMs.catch(() => undefined);
     const answer = isPromise(delayMs) ? 'a promise' : shownValue(delayMs);
-    warn(`its retry function answered ${answer}, which is no number of milliseconds`);
+    warn(`its retry function returned ${answer}, which is not a number of milliseconds`);
   } catch (error) {
     warn(`its retry function threw: ${failureMessage(error)}`);
   }

@@ -66,7 +66,7 @@ export class ProgressNotes {
   }
 
   #warn(error: unknown): void {
-    const message = `the progress of handlers cannot be written: ${failureMessage(error)}. They go on, and so do the next writes`;
+    const message = `the progress of handlers could not be saved: ${failureMessage(error)}. They keep running, and later progress will still be saved`;
     this.#events.emit('warning', { message });
   }
 }

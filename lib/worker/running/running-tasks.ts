@@ -90,7 +90,7 @@ export class RunningTasks {
       context?.destroy(
         new TarefaError(
           'TASK_LOST',
-          `attempt ${claimed.id} was taken for lost: attempt ${task.id} replaces it`,
+          `attempt ${claimed.id} was considered lost: attempt ${task.id} replaces it`,
         ),
       );
     }

@@ -253,8 +253,8 @@ export class Settler {
   #tryLater(some: readonly PendingFailure[], error: unknown): void {
     for (const { claimed } of some) {
       if (!this.#warned.has(claimed)) {
-        const text = `attempt ${claimed.id} failed, but that cannot be recorded: ${failureMessage(error)}`;
-        this.#parts.events.emit('warning', { message: `${text}. It stays as it is and is tried again` });
+        const text = `attempt ${claimed.id} failed, but its failure cannot be recorded: ${failureMessage(error)}`;
+        this.#parts.events.emit('warning', { message: `${text}. It stays as it is and will be retried` });
       }
       this.#warned.add(claimed);
     }

@@ -46,7 +46,7 @@ const silent: Bell = {
   tellsOthers: false,
   ring: async () => undefined,
   carried: () => undefined,
-  listen: () => Promise.reject(new Error('there is no session that could listen')),
+  listen: () => Promise.reject(new Error('there is no session to listen with')),
 };
 
 run('bell beside a database that cannot be listened to', () =>

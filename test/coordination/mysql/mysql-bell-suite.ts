@@ -195,7 +195,7 @@ export function exerciseMysqlBell(
       const changed = (refusal: unknown): void => told.add(refusal ?? 'it can');
       onTestFinished(await bellOf(1).listen('tasks', () => undefined, changed));
       expect(await told.next()).toMatchObject({
-        message: 'as many processes are asleep as can be woken',
+        message: 'the most processes that can be woken are already asleep',
       });
       await others.query('do release_all_locks()');
       expect(await told.next()).toBe('it can');

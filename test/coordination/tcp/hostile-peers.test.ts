@@ -85,7 +85,7 @@ test('a request from a page in a browser is cut, and the calls in its body are n
   const [page, other] = [await started.locker(), await started.locker()];
   page.write('POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n###END###try_lock(7)###END###');
   await page.closed;
-  expect(await started.reports.next()).toMatch(/: it speaks another protocol$/);
+  expect(await started.reports.next()).toMatch(/: it speaks a different protocol$/);
   expect(await other.call('try_lock(7)')).toBe('True');
 });
 
@@ -115,7 +115,7 @@ test('a peer that asks and does not read is cut', async () => {
   const calls = Buffer.from('try_lock(1)###END###'.repeat(50_000));
   for (let count = 0; count < 40; count += 1) deaf.write(calls);
   await deaf.closed;
-  expect(await started.reports.next()).toMatch(/: it does not read what it is sent$/);
+  expect(await started.reports.next()).toMatch(/: it does not read its messages$/);
   await expectService(started);
 });
 
@@ -125,7 +125,7 @@ test('client n + 1 is refused on its port, which is said once, until another one
   for (const one of workers) await one.call('nothing');
   for (let count = 0; count < 3; count += 1) await (await NsjSocket.open(started.server.notifyPort)).closed;
   expect(await started.reports.next()).toMatch(
-    /^refused a client from 127\.0\.0\.1: 2 are connected to port \d+/,
+    /^refused a client from 127\.0\.0\.1: 2 clients are connected to port \d+/,
   );
   expect(started.reports.left).toBe(0);
   for (const one of workers)

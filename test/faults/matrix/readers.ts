@@ -124,7 +124,7 @@ async function commandLine({ databaseUrl }: ReaderParts, args: readonly string[]
   for (const form of [args, [args[0] ?? '', '--json', ...args.slice(1)]]) {
     const { code, stderr, stdout } = await runCli(form, { env });
     if (code !== 0) throw new Error(`exit ${code}: ${stderr}`);
-    const unread = /not known: .*/.exec(stdout) ?? /"unknown":\s*\[\s*\{[^\]]*\]/.exec(stdout);
+    const unread = /could not be read: .*/.exec(stdout) ?? /"unknown":\s*\[\s*\{[^\]]*\]/.exec(stdout);
     if (unread) throw new Error(unread[0]);
   }
 }

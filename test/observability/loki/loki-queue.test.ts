@@ -148,7 +148,7 @@ test('a Loki that is down costs tasks nothing and memory little, and is said onc
   const said = app.logger.of('warn').filter((line) => line.includes('Loki'));
   expect(said).toEqual([
     expect.stringMatching(
-      /^Loki at http:\/\/127\.0\.0\.1:\d+\/loki\/api\/v1\/push does not take log lines \(ECONNREFUSED\)/,
+      /^Loki at http:\/\/127\.0\.0\.1:\d+\/loki\/api\/v1\/push is not accepting log lines \(ECONNREFUSED\)/,
     ),
     expect.stringMatching(/^\d{4} log lines did not reach Loki: ECONNREFUSED$/),
   ]);

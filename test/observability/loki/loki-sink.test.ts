@@ -105,8 +105,8 @@ test.each([429, 500, 503])(
     await sink.close();
     expect(loki.texts).toEqual(['first', 'second']);
     expect(told.map(({ level, text }) => `${level}: ${text}`)).toEqual([
-      `warn: Loki at ${loki.url} does not take log lines (${status}: busy): they wait, and the oldest are dropped when too many do`,
-      `log: Loki at ${loki.url} takes log lines again`,
+      `warn: Loki at ${loki.url} is not accepting log lines (${status}: busy): they wait, and the oldest are dropped when too many are waiting`,
+      `log: Loki at ${loki.url} accepts log lines again`,
     ]);
   },
 );

@@ -73,6 +73,6 @@ test('where every task has a key, what became of them is not known, and that is 
   const { opened } = await openTaken();
   await expect(importUnanswered(opened, true, lines.slice(1))).rejects.toMatchObject({
     code: 'CONNECTION_LOST',
-    message: expect.stringContaining('whether it was committed is not known') as unknown,
+    message: expect.stringContaining('whether it was committed is unknown') as unknown,
   });
 });

@@ -66,7 +66,7 @@ test('with schema: check everything that is missing is named, or that there is n
   await expect(prepare({ mode: 'check' })).rejects.toMatchObject({
     code: 'SCHEMA_MISSING',
     message: expect.stringMatching(
-      /there is no table test_\w+\.tasks: check the name, or make the queue\. Start/,
+      /the table test_\w+\.tasks does not exist: check the name, or create the queue\. Start/,
     ),
   });
   await prepare();

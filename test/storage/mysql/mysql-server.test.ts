@@ -74,6 +74,6 @@ test('SingleStore is taken when it is asked for, with a clock in UTC', async () 
   });
   await expect(inspectServer(telling('-180'), 'singlestore')).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
-    message: expect.stringContaining('is -180 minutes from UTC'),
+    message: expect.stringContaining('is -180 minutes off UTC'),
   });
 });

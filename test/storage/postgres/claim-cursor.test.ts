@@ -238,7 +238,7 @@ test('people are told once that sweeps have become rare', async () => {
     passTime();
   }
   expect(warnings).toEqual([
-    expect.stringMatching(/^tasks that nobody rings for, .* may wait for 3\d s: dead entries/),
+    expect.stringMatching(/^tasks without a ring, .* may wait for 3\d s: dead entries/),
   ]);
 });
 

@@ -60,7 +60,7 @@ test('a sequence behind the highest id is told of, with both', async () => {
   await insert(2);
   expect(await warnings()).toEqual([
     expect.stringMatching(
-      'the sequence public.tasks_id_seq gives id 1 next, but public.tasks has ids up to 2',
+      'the sequence public.tasks_id_seq will return id 1 next, but public.tasks has ids up to 2',
     ),
   ]);
 });
@@ -75,7 +75,7 @@ test('one that was restarted behind them is not, before it has given an id', asy
 test('a role that may use it and not read it is told once it has given an id', async () => {
   await insert();
   await insert(200);
-  expect(await warnings(user)).toEqual([expect.stringContaining('gives id 2 next')]);
+  expect(await warnings(user)).toEqual([expect.stringContaining('will return id 2 next')]);
 });
 
 test('a role that may not read the table is told nothing', async () => {
@@ -95,7 +95,7 @@ test('a table that is locked keeps no start waiting', async () => {
     await other.query('begin; lock table tasks');
     return warnings();
   });
-  expect(told).toEqual([expect.stringMatching('could not be read: canceling statement due to lock timeout')]);
+  expect(told).toEqual([expect.stringMatching('ahead of their sequence: canceling statement due to lock timeout')]);
 });
 
 test('only an id that is taken is explained', async () => {
@@ -105,7 +105,7 @@ test('only an id that is taken is explained', async () => {
   expect(explainTakenId(taken, tables)).toMatchObject({
     code: '23505',
     cause: taken,
-    message: expect.stringMatching(/^id 7 of public\.tasks is taken: .* `select setval\(/),
+    message: expect.stringMatching(/^id 7 of public\.tasks is already taken: .* `select setval\(/),
   });
   await pool.query(`insert into tasks (id_anterior) values (7)`);
   const followed = await refusal(`insert into tasks (id_anterior) values (7)`);

@@ -61,9 +61,9 @@ test.each([
     try {
       const { steps } = await planMigration(session, names);
       expect(steps.map(({ what }) => what)).toEqual([
-        'make the key that deliveries are sealed with',
+        'create the key that deliveries are sealed with',
         'add erro',
-        `write down version ${schemaVersion}`,
+        `record version ${schemaVersion}`,
       ]);
       await migrate(session, names);
       expect(await planMigration(session, names)).toMatchObject({

@@ -101,7 +101,7 @@ test.each([
     );
     migration.catch(() => undefined);
     expect(await waits.promise).toMatch(
-      /waits for the end of the transaction of session \d+ \(.*idle in transaction/,
+      /is waiting for the end of the transaction of session \d+ \(.*idle in transaction/,
     );
     await pool.query(
       `select pg_terminate_backend(pid) from pg_stat_progress_create_index where relid = '${schema}.tasks'::regclass`,
@@ -177,7 +177,7 @@ describe('a table that somebody else has locked', () => {
       });
       expect(said.slice(0, 3)).toEqual(
         Array.from({ length: 3 }, () =>
-          expect.stringMatching(/add perdas waits for a lock on .*session \d+ \(.*idle in transaction/),
+          expect.stringMatching(/add perdas is waiting for a lock on .*session \d+ \(.*idle in transaction/),
         ),
       );
     });
@@ -192,7 +192,7 @@ describe('a table that somebody else has locked', () => {
         withSession((session) => migrate(session, names()), { lockTimeoutMs: 10, attempts: 3 }),
       ).rejects.toMatchObject({
         code: 'SCHEMA_BUSY',
-        message: expect.stringMatching(/used by session \d+ .*given up after 3 tries/),
+        message: expect.stringMatching(/used by session \d+ .*gave up after 3 tries/),
       });
       await other.query('commit');
     });

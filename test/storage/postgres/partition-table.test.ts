@@ -122,7 +122,7 @@ test('it goes on where it was interrupted, wherever that was', async () => {
   }
   await partition();
   expect(await withSession((session) => planPartitioning(session, names(), 100))).toMatchObject({
-    steps: [{ what: 'make the partitions that are needed next' }],
+    steps: [{ what: 'create the partitions that are needed next' }],
   });
   const { rows } = await pool.query(`select id, tableoid::regclass::text as name from ${schema}.tasks`);
   expect(rows).toEqual([{ id, name: `${schema}.tasks_p1` }]);
@@ -132,7 +132,7 @@ test('the plan says which locks are taken, and changes nothing', async () => {
   await (await start({ worker: false })).close();
   const before = await readSchema(pool, schema);
   const { steps } = await withSession((session) => planPartitioning(session, names()));
-  const online = `SHARE UPDATE EXCLUSIVE on "${schema}"."tasks": reading and writing go on meanwhile`;
+  const online = `SHARE UPDATE EXCLUSIVE on "${schema}"."tasks": reads and writes continue meanwhile`;
   expect(steps.map(({ what, lock }) => `${what}: ${lock}`)).toEqual([
     `limit the table to ids below 11000000, far above those of new rows: ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
     `check that all rows are below it: ${online}`,
@@ -142,7 +142,7 @@ test('the plan says which locks are taken, and changes nothing', async () => {
     `make the table the first partition of a new ${schema}.tasks: ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
     ...['dead', 'deli', 'succ', 'unic'].map(
       (suffix) =>
-        `drop the index tasks_${suffix}_u: SHARE UPDATE EXCLUSIVE on tasks_p1: reading and writing go on meanwhile`,
+        `drop the index tasks_${suffix}_u: SHARE UPDATE EXCLUSIVE on tasks_p1: reads and writes continue meanwhile`,
     ),
   ]);
   expect(await readSchema(pool, schema)).toEqual(before);

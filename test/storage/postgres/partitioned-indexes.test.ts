@@ -58,7 +58,7 @@ test('an index of a partitioned queue that differs stays in use until the right 
       onWait: (text) => waits.resolve(text),
     });
     migrating.catch((error: unknown) => waits.reject(error));
-    expect(await waits.promise).toMatch(/^the index waits for the end of the transaction of session/);
+    expect(await waits.promise).toMatch(/^the index is waiting for the end of the transaction of session/);
     await pool.query(`insert into ${schema}.tasks (processo) values ('meanwhile')`);
     expect((await pool.query(`select processo from ${schema}.tasks`)).rows).toEqual([
       { processo: 'meanwhile' },
@@ -69,7 +69,7 @@ test('an index of a partitioned queue that differs stays in use until the right 
   });
   expect(migration.steps.map(({ what, lock }) => `${what}: ${lock}`)).toEqual([
     `build the index tasks_deliveries of each partition: SHARE UPDATE EXCLUSIVE on one partition of "${schema}"."tasks" ` +
-      `after the other: reading and writing go on meanwhile; SHARE on the queue before, and then ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
+      `after another: reads and writes continue meanwhile; before that SHARE on the queue, and after it ACCESS EXCLUSIVE on "${schema}"."tasks", for an instant`,
   ]);
   expect(await indexes()).toEqual(replaced);
   expect(await withSession((session) => planMigration(session, names()))).toMatchObject({ steps: [] });

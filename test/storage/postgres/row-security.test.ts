@@ -75,7 +75,7 @@ test.each(tables)(
     const refusal = await start().catch((error: unknown) => error as Error & { readonly code: string });
     const { code, message } = refusal as { code: string; message: string };
     expect(code in errorTable ? code : '').toBe('RIGHTS_MISSING');
-    expect(message).toContain(`"${role}" would miss rows of the queue public.tasks`);
+    expect(message).toContain(`"${role}" would silently miss rows of the queue public.tasks`);
     expect(sqlOf(message)).toEqual([
       `alter table "public"."${table}" disable row level security;`,
       `alter role "${role}" bypassrls;`,
@@ -256,7 +256,7 @@ test('a process that only inserts may have policies of its own: it is warned, an
     create policy own on tasks for select using (processo = 'mine')`);
   const logger = new LogLines();
   const { queue, app } = await start({ worker: false, logger });
-  expect(logger.of('warn').join('\n')).toContain('would miss rows of the queue public.tasks');
+  expect(logger.of('warn').join('\n')).toContain('would silently miss rows of the queue public.tasks');
   await bench.pool.query(`insert into tasks (processo, payload) values ('theirs', '{}')`);
   await queue.insertTask({ topic: 'mine' });
   const admin = app.get(QueueAdmin);

@@ -74,7 +74,7 @@ test.each<readonly [what: string, sql: string, missing: readonly string[]]>([
   await expect(start('check')).rejects.toMatchObject({
     code: 'SCHEMA_MISSING',
     message: expect.stringContaining(
-      `the queue public.tasks is not complete: missing ${missing.join(', ')}. Start`,
+      `the queue public.tasks is incomplete: missing ${missing.join(', ')}. Start`,
     ),
   });
   expect(await readSchema(pool, 'public')).toEqual(broken);
@@ -87,7 +87,7 @@ test('check says that there is no such table, and makes nothing', async () => {
   await expect(startApp(empty, { schema: 'check' })).rejects.toMatchObject({
     code: 'SCHEMA_MISSING',
     message: expect.stringContaining(
-      'there is no table public.tasks: check the name, or make the queue. Start',
+      'the table public.tasks does not exist: check the name, or create the queue. Start',
     ),
   });
   expect(await readSchema(empty.pool, 'public')).toEqual([]);

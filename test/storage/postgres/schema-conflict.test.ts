@@ -78,7 +78,7 @@ test.each(['create', 'check'] as const)('a table of a newer version is refused b
   expect(await refusal(`${schema}.tasks`, mode)).toMatchObject({
     code: 'SCHEMA_CONFLICT',
     message: expect.stringMatching(
-      /"tasks" was made by a newer version \(schema 1000,.*: upgrade nestjs-tarefa/,
+      /"tasks" was created by a newer version \(schema 1000,.*: upgrade nestjs-tarefa/,
     ),
   });
 });
@@ -105,7 +105,7 @@ test('an index that was left invalid is said, too', async () => {
   });
   expect(await refusal('invalid.tasks')).toMatchObject({
     code: 'SCHEMA_CONFLICT',
-    message: expect.stringContaining('something invalid, has the name of index tasks_dead'),
+    message: expect.stringContaining('something invalid, already has the name of index tasks_dead'),
   });
 });
 
@@ -131,12 +131,12 @@ test('a trigger that rings another channel is kept and warned of, because worker
 
 test('what was made is logged once', async () => {
   const log = new LogLines();
-  const made = () => log.of('log').filter((line) => line.startsWith('made '));
+  const made = () => log.of('log').filter((line) => line.startsWith('created '));
   const options = { table: 'told.tasks', worker: false, logger: log };
   await (await startApp(database, options)).close();
   expect(made()).toEqual([
     expect.stringMatching(
-      /^made table "told"\."tasks", table "told"\."tasks_subscriber", index tasks_ready,/,
+      /^created table "told"\."tasks", table "told"\."tasks_subscriber", index tasks_ready,/,
     ),
   ]);
   await (await startApp(database, options)).close();

@@ -50,7 +50,7 @@ test('a database that is not there is said, and nothing stays open', async () =>
   const connection = address((url) => (url.pathname = '/no_such_database'));
   expect(await boot({ connection, queue: 'tasks' })).toMatchObject({
     type: 'failed',
-    message: expect.stringContaining('there is no database "no_such_database"'),
+    message: expect.stringContaining('the database "no_such_database" does not exist'),
   });
 });
 

@@ -195,6 +195,6 @@ test('a start without a place for output is refused', async () => {
     bench.start({ handlers: [DetachedHandlers], ...others, isolation: without }),
   ).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
-    message: expect.stringContaining('give isolation an outputDir') as string,
+    message: expect.stringContaining('set isolation.outputDir') as string,
   });
 });

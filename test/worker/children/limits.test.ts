@@ -130,7 +130,7 @@ test.each([
   ['exit', 'the thread of the handler exited with code 3 (no attempts left)'],
   [
     'uncaught',
-    'the thread of the handler ended by an uncaught error: nobody catches this (no attempts left)',
+    'the thread of the handler was ended by an uncaught error: nobody catches this (no attempts left)',
   ],
   ['exhaust', 'the thread of the handler ran out of memory (isolation.maxMemoryMb is 64) (no attempts left)'],
 ])('a thread that ends by %s fails its task only, and is replaced', async (topic, mensagem) => {
@@ -155,7 +155,7 @@ test('while no thread can be started, its tasks wait in the table and others go 
   events.on('warning', ({ message }) => void warnings.push(message));
   const exit = await queue.insertTask({ topic: 'exit' });
   expect(await bench.ended(exit)).toMatchObject({ status: 'falha' });
-  const failed = /^a thread of isolated handlers could not start, and is tried again: .*: not now$/;
+  const failed = /^a thread of isolated handlers could not start and will be retried: .*: not now$/;
   await until(async () => warnings.some((message) => failed.test(message)), 'the warning');
   const id = await queue.insertTask({ topic: 'greet', payload: { name: 'Eva' } });
   const inline = await queue.insertTask({ topic: 'inline' });

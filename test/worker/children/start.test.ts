@@ -49,7 +49,7 @@ test('a file without a module refuses the start', async () => {
   const module = await fileWith('export class Orders {}');
   await expect(isolated.start({ module })).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
-    message: `isolation.module (${module.href}) exports no class with @Module(): export exactly one, which imports the queue and provides the handlers`,
+    message: `isolation.module (${module.href}) exports no class with @Module(): export exactly one module that imports the queue and provides the handlers`,
   });
 });
 
@@ -142,7 +142,7 @@ test('a module without the queue refuses the start', async () => {
     code: 'OPTIONS_INVALID',
     message:
       `IsolatedModule of isolation.module does not import the queue 'other': import the same QueueModule.forRoot() there ` +
-      `that the application has`,
+      `as in the application`,
   });
 });
 
@@ -154,7 +154,7 @@ test('an isolated handler without the option refuses the start; the option witho
   await expect(bench.start({ handlers: [Lonely] })).rejects.toMatchObject({
     code: 'OPTIONS_INVALID',
     message: expect.stringMatching(
-      /^Lonely\.work has isolate, and the options of QueueModule have no isolation/,
+      /^Lonely\.work has isolate, but the options of QueueModule have no isolation/,
     ) as unknown,
   });
   const module = pathToFileURL(join(folder, 'absent.js'));
@@ -187,7 +187,7 @@ test('one processor is left to the event loop unless more threads are asked for,
   });
   const warned = nextEvent(events, 'warning');
   await worker.start();
-  expect((await warned).message).toContain(`isolation.threads is ${threads}, and this machine leaves`);
+  expect((await warned).message).toContain(`isolation.threads is ${threads}, but this machine has only`);
 });
 
 test('a handler and that of its dead tasks run in the same place', async () => {

@@ -311,7 +311,7 @@ test('a payload above the limit is not loaded, and never tried again', async () 
   expect(told).toEqual([
     [
       'fail',
-      'the payload has 101 bytes, more than maxPayloadBytes (100): it was neither loaded nor tried',
+      'the payload has 101 bytes, more than maxPayloadBytes (100): it was neither loaded nor run',
       'never',
     ],
   ]);

@@ -69,7 +69,7 @@ test('a write that fails is told once, and the next one follows', async () => {
     await ring();
   }
   expect(warnings).toEqual([
-    'the progress of handlers cannot be written: no. They go on, and so do the next writes',
+    'the progress of handlers could not be saved: no. They keep running, and later progress will still be saved',
   ]);
   isRefused = false;
   notes.add(attempt, 'c');

@@ -134,7 +134,7 @@ test('a failure that the database refuses is told once, tried again in a second,
   fail(odd);
   fail(other);
   await settler.flushFailures();
-  const warning = expect.stringMatching(`attempt ${odd.id} failed, but that cannot be recorded: mine`);
+  const warning = expect.stringMatching(`attempt ${odd.id} failed, but its failure cannot be recorded: mine`);
   expect(told).toEqual([warning, ['task.failed', other.id]]);
   expect([settler.pending, settler.knows(odd.id)]).toEqual([1, true]);
   await vi.advanceTimersByTimeAsync(1_000);

@@ -18,7 +18,7 @@ export async function changedBy(run: Run, text: string, values?: readonly unknow
 /** Runs one statement. */
 async function answerOf(run: Run, text: string, values?: readonly unknown[]): Promise<Answer> {
   const [answer] = await run(text, values);
-  if (!answer) throw new Error('the server answered nothing');
+  if (!answer) throw new Error('the server sent no answer');
   return answer;
 }
 

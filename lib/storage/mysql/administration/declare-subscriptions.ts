@@ -24,7 +24,7 @@ export async function declareSubscriptions(
     if (!first) return [];
     throw new TarefaError(
       'SUBSCRIPTIONS_UNAVAILABLE',
-      `@Subscriber('${first.id}', { topic: '${first.topic}' }) needs a row, and this queue has no subscriptions: subscriptionTable is false`,
+      `@Subscriber('${first.id}', { topic: '${first.topic}' }) needs a row, but this queue has no subscriptions: subscriptionTable is false`,
     );
   }
   const present = await readRows(run, subscriptions, declared).catch((error: unknown) => {
@@ -90,8 +90,8 @@ async function explain(
     .join(', ');
   throw new TarefaError(
     'RIGHTS_MISSING',
-    `the user ${user} may not read and add the rows of the subscriptions that are declared with a topic: ${names}. Run ` +
-      `\`grant select, insert on ${subscriptions} to ${user};\`, or add the rows by a user who may`,
+    `the user ${user} may not read and insert the rows of subscriptions declared with a topic: ${names}. Run ` +
+      `\`grant select, insert on ${subscriptions} to ${user};\`, or insert the rows as a user who may`,
     { cause: error },
   );
 }

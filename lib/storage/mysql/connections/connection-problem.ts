@@ -44,7 +44,7 @@ export function connectionProblem(error: unknown, place: ConnectionPlace): Conne
   if (isTls(String(code), error)) {
     return refused(
       `the encrypted connection failed: ${said(error)}`,
-      'Set the option ssl as the server needs it.',
+      'Set the option ssl as the server requires.',
     );
   }
   if (errno === tooManyConnections || code === 'ENOENT' || isConnectionError(error)) {
@@ -67,30 +67,30 @@ function refusalOf(errno: unknown, error: Error, place: ConnectionPlace): Connec
     case 1045:
     case 1698:
       return refused(
-        `the password of the user ${user} is missing or wrong, or no such user may come from here`,
-        'Correct it in the option connection, in its variable, or by `alter user … identified by …`. In a URL, special characters are written as %XX.',
+        `the password of the user ${user} is missing or wrong, or no such user may connect from here`,
+        'Correct it in the option connection, in its variable, or with `alter user … identified by …`. In a URL, special characters are written as %XX.',
       );
     case 1049:
       return refused(
-        `there is no database ${database} on that server`,
-        `Correct its name, or make it:\n\ncreate database ${database};\n`,
+        `the database ${database} does not exist on that server`,
+        `Correct its name, or create it:\n\ncreate database ${database};\n`,
       );
     case 1044:
       return {
         code: 'RIGHTS_MISSING',
         text: `the user ${user} may not use the database ${database}: ${said(error)}`,
-        todo: `To be run as an administrator:\n\ngrant all on ${database}.* to ${user};\n`,
+        todo: `Run as an administrator:\n\ngrant all on ${database}.* to ${user};\n`,
       };
     case 1130:
     case 1129:
       return refused(
-        `the server does not let this machine in: ${said(error)}`,
-        'Make the user for this host, or `flush hosts`.',
+        `the server does not allow connections from this machine: ${said(error)}`,
+        'Create the user for this host, or run `flush hosts`.',
       );
     default:
       return isReadOnlyError(error)
         ? refused(
-            'the server only reads: it is a replica, or read_only is on',
+            'the server is read-only: it is a replica, or read_only is on',
             'Connect to the primary server.',
           )
         : undefined;
@@ -104,16 +104,16 @@ function unreachable(
 ): ConnectionProblem {
   const at = socketPath ?? `${host}:${port}`;
   const known: Readonly<Record<string, string>> = {
-    ENOTFOUND: `there is no host named ${JSON.stringify(host)}`,
-    EAI_AGAIN: `no name server answers who ${JSON.stringify(host)} is`,
-    ECONNREFUSED: `no server listens at ${at}`,
-    ENOENT: `no server listens at ${at}`,
-    ER_CON_COUNT_ERROR: `the server at ${at} has no connection left`,
+    ENOTFOUND: `the host ${JSON.stringify(host)} does not exist`,
+    EAI_AGAIN: `no name server could resolve the host ${JSON.stringify(host)}`,
+    ECONNREFUSED: `no server is listening at ${at}`,
+    ENOENT: `no server is listening at ${at}`,
+    ER_CON_COUNT_ERROR: `the server at ${at} has no connections left`,
   };
   return {
     code: 'DATABASE_UNREACHABLE',
     text: `${known[code] ?? `the server at ${at} did not answer`} (${said(error)})`,
-    todo: 'Start the server, or correct the address. connectRetryMs says how long a start waits for it.',
+    todo: 'Start the server, or correct the address. connectRetryMs sets how long a start waits for it.',
   };
 }
 

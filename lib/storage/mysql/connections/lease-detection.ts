@@ -21,14 +21,14 @@ export async function whyLease(run: Run, greetedId: number | undefined): Promise
   );
   const values = new Map((variables?.rows ?? []).map(readVariable));
   if (values.get('wsrep_on') === 'ON')
-    return 'the server is a node of a Galera cluster, whose other nodes do not know its locks';
+    return 'the server is a node of a Galera cluster, whose other nodes do not see its locks';
   if (
     values.get('group_replication_group_name') &&
     values.get('group_replication_single_primary_mode') === 'OFF'
   )
-    return 'the server is one of several primaries of a replication group, which do not know each other’s locks';
+    return 'the server is one of several primaries of a replication group, which do not see each other’s locks';
   if (greetedId !== undefined && session?.rows[0]?.['id'] !== String(greetedId))
-    return 'a proxy stands before the server and may give this connection another one behind it';
+    return 'there is a proxy before the server, which may move this connection to another server';
   return undefined;
 }
 

@@ -28,7 +28,7 @@ export function openThread(module: URL, workerData: unknown): Worker {
   } catch (cause) {
     throw new TarefaError(
       'OPTIONS_INVALID',
-      `a thread has to show that this worker lives, and the connection's configuration cannot be handed to it ` +
+      `a thread must show that this worker is alive, but the connection's configuration cannot be passed to it ` +
         `(${String(cause)}): leave functions out of it`,
       { cause },
     );

@@ -77,7 +77,7 @@ function configOf({ pool, config }: MysqlPool): MysqlConfig {
   if (found) return { ...found };
   throw new TarefaError(
     'OPTIONS_INVALID',
-    'connection is a pool whose configuration cannot be read: give that configuration, or a URL',
+    'connection is a pool whose configuration cannot be read: pass its configuration, or a URL',
   );
 }
 

@@ -71,7 +71,7 @@ export class SessionLocks {
       const held = names.map(() => 'is_used_lock(?) <=> connection_id()').join(' and ') || '1';
       const row = await this.#ask(connection, `select ${held} as held`, names);
       if (readBoolean(row?.['held'])) return;
-      const error = new Error('the session does not hold its locks any more');
+      const error = new Error('the session no longer holds its locks');
       this.#drop(connection, error);
       throw error;
     });

@@ -142,7 +142,7 @@ export class OwnPool {
   /** Runs one statement, which commits by itself. */
   async query(text: string, values?: readonly unknown[]): Promise<Answer> {
     const [answer] = await this.several(text, values);
-    if (!answer) throw new Error('the server answered nothing');
+    if (!answer) throw new Error('the server sent no answer');
     return answer;
   }
 

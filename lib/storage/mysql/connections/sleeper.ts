@@ -152,7 +152,7 @@ export class Sleeper {
       )
     ).at(-1);
     const { id, is_reader: isReader = null } = session?.rows[0] ?? {};
-    if (readBoolean(isReader)) throw new Error('the server only reads');
+    if (readBoolean(isReader)) throw new Error('the server is read-only');
     await takePlace(run, prefix);
     this.#sessionId = id ?? undefined;
     return connection;
@@ -179,7 +179,7 @@ export class Sleeper {
         this.#abandoned,
       ]);
       const woken = answer?.rows[0]?.['woken'];
-      if (woken === onReader) throw new Error('the server only reads');
+      if (woken === onReader) throw new Error('the server is read-only');
       return readBoolean(woken);
     } catch (error) {
       if ((error as { readonly errno?: unknown }).errno === interrupted) return true;
@@ -197,5 +197,5 @@ async function takePlace(run: Run, prefix: string): Promise<void> {
     const [taken] = await run('select get_lock(?, 0) as got', [prefix + String(n)]);
     if (readBoolean(taken?.rows[0]?.['got'])) return;
   }
-  throw new Error('as many processes are asleep as can be woken');
+  throw new Error('the most processes that can be woken are already asleep');
 }

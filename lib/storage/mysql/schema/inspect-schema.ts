@@ -209,7 +209,7 @@ export function refuseConflicts(found: Inspection, tables: QueueTables, names: Q
   if (found.version !== undefined && found.version > schemaVersion) {
     throw new TarefaError(
       'SCHEMA_CONFLICT',
-      `${tables.queue} was made by a newer version (schema ${found.version}, this library knows ${schemaVersion}): upgrade nestjs-tarefa`,
+      `${tables.queue} was created by a newer version (schema ${found.version}, this library knows ${schemaVersion}): upgrade nestjs-tarefa`,
     );
   }
   const subscriptions = subscriptionsOf(tables, names);

@@ -59,8 +59,8 @@ export async function prepareSchema(run: Run, asked: SchemaRequest): Promise<Pre
   const missing = listMissing(found, tables, request);
   if (missing.length > 0 && request.mode === 'check') {
     const problem = found.columns.has(`${tables.database}.${tables.table}`)
-      ? `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}`
-      : `there is no table ${tables.qualifiedName}${found.seesAll ? '' : ' that this user may see'}: check the name, or make the queue`;
+      ? `the queue ${tables.qualifiedName} is incomplete: missing ${missing.join(', ')}`
+      : `the table ${tables.qualifiedName} does not exist${found.seesAll ? '' : ', or this user may not see it'}: check the name, or create the queue`;
     throw new TarefaError(
       'SCHEMA_MISSING',
       `${problem}. Start once with schema: 'create', or run \`npx tarefa migrate\`.`,
@@ -80,7 +80,7 @@ async function create(run: Run, tables: QueueTables, request: SchemaRequest): Pr
   if (answer?.rows[0]?.['locked'] !== '1') {
     throw new TarefaError(
       'SCHEMA_BUSY',
-      `the tables of the queue ${tables.qualifiedName} are being made by another process, which has not ended in ${lockSeconds} s: start again when it has`,
+      `the tables of the queue ${tables.qualifiedName} are being created by another process, which has not finished in ${lockSeconds} s: start again when it has`,
     );
   }
   try {

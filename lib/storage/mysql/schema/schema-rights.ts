@@ -52,7 +52,7 @@ export async function checkRights(run: Run, tables: QueueTables, request: Rights
   const user = await currentUser(run);
   const warning =
     `the user ${user} may not read the key that deliveries are sealed with (\`grant select on ${tables.seal} to ${user}\`): ` +
-    `webhooks of what this worker delivers go to where their subscriptions lead when they are sent, not when they were published`;
+    `webhooks that this worker delivers go to the URL that their subscription has when they are sent, not when they were published`;
   return { seals, warnings: [warning] };
 }
 
@@ -67,9 +67,9 @@ export async function refusedCreation(run: Run, tables: QueueTables, error: unkn
       : ' Or';
   return new TarefaError(
     'RIGHTS_MISSING',
-    `the user ${user} may not make what is missing of the queue ${tables.qualifiedName} (${String(message)}). What it needs:\n\n` +
+    `the user ${user} may not create what is missing of the queue ${tables.qualifiedName} (${String(message)}). It needs:\n\n` +
       `grant create, alter, drop, index, references, trigger, create view, select, insert, update, delete on ${tables.quotedDatabase}.* to ${user};\n\n` +
-      `${trust.trim()} make the tables as another user by \`npx tarefa migrate\`, and grant this one what ${rolesLink()} says`,
+      `${trust.trim()} create the tables as another user with \`npx tarefa migrate\`, and grant this user what ${rolesLink()} says`,
     { cause: error },
   );
 }

@@ -79,14 +79,14 @@ function problemOf(
     return `the server is Vitess (${version}), whose shards do not lock rows across statements as a queue needs. Use MySQL, MariaDB or PostgreSQL.`;
   }
   if (/singlestore|memsql/i.test(told)) {
-    return `the server is SingleStore (${version}), which has no SKIP LOCKED. Set DB_DRIVER=SINGLE_STORE or driver: 'singlestore' for statements without it, which were not run on SingleStore, or use MySQL, MariaDB or PostgreSQL.`;
+    return `the server is SingleStore (${version}), which has no SKIP LOCKED. Set DB_DRIVER=SINGLE_STORE or driver: 'singlestore' for statements without it, which were never run on SingleStore, or use MySQL, MariaDB or PostgreSQL.`;
   }
   const least = leastVersions[flavour];
   if (isOlder(version, least)) {
     return `the server is ${describeServer(version)}; a queue needs ${names[flavour]} ${least.join('.')} or newer.`;
   }
   if (variables.get('log_bin') === 'ON' && variables.get('binlog_format') === 'STATEMENT') {
-    return `the server has binlog_format = STATEMENT, which cannot replicate what skips locked rows. Set it to ROW or MIXED.`;
+    return `the server has binlog_format = STATEMENT, which cannot replicate statements that skip locked rows. Set it to ROW or MIXED.`;
   }
   return undefined;
 }
@@ -117,7 +117,7 @@ from dual`,
   if (Math.abs(Number(minutes)) > 1) {
     throw new TarefaError(
       'OPTIONS_INVALID',
-      `the clock of the server (${version}) is ${minutes} minutes from UTC, in which a queue keeps its times: set default_time_zone = '+00:00' on all its nodes.`,
+      `the clock of the server (${version}) is ${minutes} minutes off UTC, in which a queue stores its times: set default_time_zone = '+00:00' on all its nodes.`,
     );
   }
   return {

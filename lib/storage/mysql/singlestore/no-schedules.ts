@@ -52,6 +52,6 @@ export class NoSchedules implements ScheduleStore {
 function refused(): TarefaError {
   return new TarefaError(
     'INPUT_INVALID',
-    'a queue on SingleStore has no recurring tasks: insert them by a scheduler of yours',
+    'a queue on SingleStore has no recurring tasks: insert them from your own scheduler',
   );
 }

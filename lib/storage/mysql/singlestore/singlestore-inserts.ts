@@ -32,7 +32,7 @@ export class SingleStoreInserts implements TaskInserts {
 
   async insert(task: NewTask, tx?: SqlHandle): Promise<string> {
     const [id] = await this.insertMany([task], tx);
-    if (id === undefined) throw new Error('the server told no id');
+    if (id === undefined) throw new Error('the server returned no id');
     return id;
   }
 
@@ -60,7 +60,7 @@ function refuseUnique(tasks: readonly NewTask[]): void {
   if (tasks.every(({ unique }) => !unique)) return;
   throw new TarefaError(
     'INPUT_INVALID',
-    'unique keys need an index that keeps them apart, which a table of SingleStore cannot have beside its shard key: leave unique out; nothing was inserted',
+    'unique keys need a unique index, which a table of SingleStore cannot have beside its shard key: leave unique out; nothing was inserted',
   );
 }
 

@@ -249,7 +249,7 @@ export class MysqlTenantConnection implements TenantConnection {
   #noDoneTable(cause: unknown): TarefaError {
     return new TarefaError(
       'SCHEMA_MISSING',
-      `the database of tenant ${this.tenant} has no table for once(): make it by ` +
+      `the database of tenant ${this.tenant} has no table for once(): create it with ` +
         `TenantDatabases.createDedupTable('${this.tenant}')`,
       { cause },
     );
@@ -259,8 +259,8 @@ export class MysqlTenantConnection implements TenantConnection {
   #endedInside(cause: unknown): TarefaError {
     return new TarefaError(
       'TRANSACTION_BROKEN',
-      `the work ended its transaction in the database of tenant ${this.tenant} by itself, and what it did after that was ` +
-        `rolled back: leave COMMIT and ROLLBACK to transaction(), and statements that define tables, which commit, outside of it`,
+      `the work itself ended its transaction in the database of tenant ${this.tenant}, and its later changes were ` +
+        `rolled back: leave COMMIT and ROLLBACK to transaction(), and run statements that define tables, which commit, outside of it`,
       { cause },
     );
   }

@@ -17,9 +17,9 @@ export function tenantConfig(connection: unknown, tenant: string): ConnectionOpt
     // Said below, without what it was.
   }
   throw unavailable(
-    `what was given as the address of the database of tenant ${tenant} is neither a URL that begins with mysql:// or ` +
-      `mariadb:// and names a database, nor a configuration of mysql2 with a database (special characters of a password stand ` +
-      `in a URL as %XX)`,
+    `the address given for the database of tenant ${tenant} is neither a URL that begins with mysql:// or ` +
+      `mariadb:// and names a database, nor a configuration of mysql2 with a database (in a URL, special characters of a password are ` +
+      `written as %XX)`,
   );
 }
 

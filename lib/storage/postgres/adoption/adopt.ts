@@ -95,16 +95,16 @@ function bellFindings({ bells, survey }: NsjTable, channelIsGiven: boolean): rea
     findings.push({
       kind: 'other-channel',
       weight: 'obstacle',
-      what: `inserts ring ${others.map((bell) => `${bell.channel === undefined ? 'something that the function does not say plainly' : `the channel ${bell.channel}`} (trigger ${bell.name})`).join(', ')}, and this queue would listen on ${channel}`,
-      then: 'give the channel of the table by --queue; if the trigger is not of nsj-queue-lib, or nothing listens there any more, drop it before',
+      what: `inserts ring ${others.map((bell) => `${bell.channel === undefined ? 'a channel that the function does not name plainly' : `the channel ${bell.channel}`} (trigger ${bell.name})`).join(', ')}, and this queue would listen on ${channel}`,
+      then: 'pass the channel of the table as --queue; if the trigger is not from nsj-queue-lib, or nothing listens there any more, drop it first',
     });
   } else if (others.length > 0) {
     findings.push({
       kind: 'other-triggers',
       weight: 'note',
-      what: `the trigger ${others.map(({ name }) => name).join(', ')} notifies too`,
+      what: `the trigger ${others.map(({ name }) => name).join(', ')} also notifies`,
       then: others.some(({ channel: other }) => other === undefined)
-        ? `it stays, as its function does not say plainly on which channel. If that is ${channel}, drop it: every insert rings twice`
+        ? `it stays, because its function does not name its channel plainly. If that is ${channel}, drop it: every insert would ring twice`
         : 'it stays',
     });
   }
@@ -121,7 +121,7 @@ function indexFindings({ oldIndexes }: NsjTable, isDropped: boolean): readonly F
       what: `${counted(oldIndexes.length, 'index', 'indexes')} of nsj-queue-lib: ${oldIndexes.join(', ')}`,
       then: isDropped
         ? 'dropped. Workers of nsj-queue-lib then search the whole table'
-        : 'kept. Nothing here uses them, and every attempt keeps them up to date: a worker drains 57,000 tasks a second with them where it drains 75,000 without. When the last worker and monitor of nsj-queue-lib is gone: --drop-old-indexes',
+        : 'kept. Nothing here uses them, and every attempt keeps them up to date: a worker drains 57,000 tasks a second with them and 75,000 without. When the last worker and monitor of nsj-queue-lib is gone: --drop-old-indexes',
     },
   ];
 }

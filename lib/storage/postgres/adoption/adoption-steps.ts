@@ -197,7 +197,7 @@ function bellSteps(table: NsjTable): readonly Step[] {
   const sql = [...ours.flatMap((step) => step.sql), ...theirs.map((bell) => dropBellSql(table, bell))];
   return [
     shortStep(
-      `put the triggers ${ownName(tables, 'schedule')} and ${ownName(tables, 'ring')} in the place of ${theirs.map(({ name }) => name).join(', ')}`,
+      `replace ${theirs.map(({ name }) => name).join(', ')} with the triggers ${ownName(tables, 'schedule')} and ${ownName(tables, 'ring')}`,
       { lock: locks.instant(tables.queue), table: tables.queue, sql },
     ),
   ];
@@ -221,7 +221,7 @@ function laterStep(survey: Survey): Step {
   const isLater = `status = 'pendente' and data_hora > clock_timestamp()`;
   const sql = `update ${queue} set status = 'agendada'
     where id = any(array(select id from ${queue} where ${isLater} limit ${rowsAtOnce})) and ${isLater} returning 1`;
-  return rowsStep('file pending tasks that are due later as scheduled', survey, sql);
+  return rowsStep('mark pending tasks that are due later as scheduled', survey, sql);
 }
 
 /** Only attempts that no worker of nsj-queue-lib has locked. */

@@ -57,7 +57,7 @@ export async function readNsjTable(sql: SqlHandle, survey: Survey): Promise<NsjT
   if (queueColumns.size === 0) {
     throw new TarefaError(
       'SCHEMA_CONFLICT',
-      `there is no table ${tables.qualifiedName}: write it with its schema, or make a new queue with \`npx tarefa migrate\``,
+      `the table ${tables.qualifiedName} does not exist: give its name with its schema, or create a new queue with \`npx tarefa migrate\``,
     );
   }
   const zonelessColumns = withoutZone(queueColumns, contractColumns);

@@ -98,7 +98,7 @@ function describeDuplicates({ kind, count, examples }: Duplicates): Finding {
     weight: 'warning',
     count,
     what: `${what}: two workers ran one attempt at once`,
-    then: `kept, and told apart: the first stays as it is; each later one, with all that follows from it, gets a number of its own in rodada (${copyDistance}, ${2 * copyDistance}, …) and continues on its own`,
+    then: `kept, and told apart: the first stays as it is; each later one, with all that follows from it, gets its own number in rodada (${copyDistance}, ${2 * copyDistance}, …) and continues on its own`,
     examples,
   };
 }
@@ -138,7 +138,7 @@ function describeIncomplete(row: Record<string, unknown>): readonly Finding[] {
       weight: 'warning',
       count: never,
       what: `${counted(never, 'row')} without status or time`,
-      then: 'no worker takes them, as before; give them both to have them run',
+      then: 'no worker takes them, as before; set both to have them run',
     });
   }
   if (unnumbered > 0) {
@@ -182,7 +182,7 @@ function describeRunning(locked: number, free: number, giveBack: boolean): reado
       kind: 'running',
       weight: 'warning',
       count: locked,
-      what: `${counted(locked, 'attempt is', 'attempts are')} being run now: workers of nsj-queue-lib are at work`,
+      what: `${counted(locked, 'attempt is', 'attempts are')} running now: workers of nsj-queue-lib are at work`,
       then: `left to them. Stop them before workers of this library start, or give these interop: 'nsj'`,
     });
   }
@@ -194,7 +194,7 @@ function describeRunning(locked: number, free: number, giveBack: boolean): reado
       what: `${counted(free, 'attempt is', 'attempts are')} processando, and no session holds the lock of the task: the worker was killed`,
       then: giveBack
         ? 'they become pendente again and run once more'
-        : `left as they are: workers with interop: 'nsj' recover them; without, give --give-back to have them run once more (not while workers in client-server mode run, whose locks are elsewhere)`,
+        : `left as they are: workers with interop: 'nsj' recover them; without it, pass --give-back to have them run once more (not while workers in client-server mode are running, whose locks are elsewhere)`,
     });
   }
   return findings;

@@ -35,7 +35,7 @@ export async function readZone(sql: SqlHandle, name: string): Promise<string> {
   if (typeof zone === 'string') return zone;
   throw new TarefaError(
     'INPUT_INVALID',
-    `${JSON.stringify(name)} is not a time zone of this server: give a name of pg_timezone_names, such as UTC or America/Sao_Paulo`,
+    `${JSON.stringify(name)} is not a time zone of this server: give a name from pg_timezone_names, such as UTC or America/Sao_Paulo`,
   );
 }
 
@@ -52,7 +52,7 @@ export async function readTimes(
       {
         kind: 'zone-not-needed',
         weight: 'note',
-        what: 'all times have a zone already',
+        what: 'all times already have a zone',
         then: '--time-zone changes nothing',
       },
     ];
@@ -66,7 +66,7 @@ export async function readTimes(
         kind: 'zone-needed',
         weight: 'obstacle',
         what,
-        then: `they become timestamptz, so it has to be said which zone they mean: the TimeZone of the programs that wrote them, given by --time-zone (the one of this session is ${String(rows[0]?.['zone'])})`,
+        then: `they become timestamptz, so --time-zone must say which zone they are in: the TimeZone of the programs that wrote them (the one of this session is ${String(rows[0]?.['zone'])})`,
       },
       ...views,
     ];
@@ -76,7 +76,7 @@ export async function readTimes(
       kind: 'conversion',
       weight: 'note',
       what,
-      then: `they become timestamptz, read as ${zone}. ${costOf(table, zone)} Programs that go on sending times without zone have them read in the TimeZone of their session`,
+      then: `they become timestamptz, read as ${zone}. ${costOf(table, zone)} Times that programs still send without a zone are read in the TimeZone of their session`,
     },
     ...(await zoneFindings(sql, table, zone)),
     ...views,
@@ -89,7 +89,7 @@ function costOf({ totalBytes, oldIndexes }: NsjTable, zone: string): string {
     return `That rewrites the table under an exclusive lock: ${describeBytes(totalBytes)}, about ${counted(rewriteSeconds(totalBytes), 'second')} in which the table cannot be read or written.`;
   }
   if (oldIndexes.length === 0) return 'No row is rewritten.';
-  return `No row is rewritten, but the old indexes with times in them are rebuilt under an exclusive lock, about ${counted(rewriteSeconds(totalBytes / 5), 'second')}; with --drop-old-indexes they go first.`;
+  return `No row is rewritten, but the old indexes with times in them are rebuilt under an exclusive lock, about ${counted(rewriteSeconds(totalBytes / 5), 'second')}; with --drop-old-indexes they are dropped first.`;
 }
 
 /** Attempts that ended before they were due show that the zone is wrong. */
@@ -120,8 +120,8 @@ async function zoneFindings(
         kind: 'wrong-zone',
         weight: 'obstacle',
         count: early,
-        what: `of the last ${counted(ended, 'attempt')} that ended, ${early} would be due only in the future, up to ${(seconds / 3_600).toFixed(1)} hours from now, if their times meant ${zone}`,
-        then: 'they mean another zone: give that one',
+        what: `of the last ${counted(ended, 'finished attempt')}, ${early} would be due only in the future, up to ${(seconds / 3_600).toFixed(1)} hours from now, if their times were in ${zone}`,
+        then: 'they are in another zone: pass that one',
       },
     ];
   }
@@ -129,8 +129,8 @@ async function zoneFindings(
     {
       kind: 'zone-seen',
       weight: 'note',
-      what: `in ${zone} the newest of the last attempts that ended was due ${describeAgo(-seconds)}`,
-      then: 'if that cannot be, give another zone',
+      what: `in ${zone} the newest of the last finished attempts was due ${describeAgo(-seconds)}`,
+      then: 'if that cannot be right, pass another zone',
     },
   ];
 }
@@ -142,8 +142,8 @@ function viewFindings({ views }: NsjTable): readonly Finding[] {
       kind: 'views',
       weight: 'obstacle',
       count: views.length,
-      what: 'views are made of these times',
-      then: 'PostgreSQL converts no column under a view: drop them, adopt, and make them again',
+      what: 'views depend on these times',
+      then: 'PostgreSQL cannot convert a column that a view uses: drop them, adopt, and create them again',
       examples: views.map(({ name, column }) => `${name} (${column})`),
     },
   ];

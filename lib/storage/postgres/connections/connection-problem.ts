@@ -35,7 +35,7 @@ function problemOf(error: unknown, place: ConnectionPlace): StartProblem | undef
     code: code === '42501' ? 'RIGHTS_MISSING' : 'DATABASE_REFUSED',
     text: `PostgreSQL refused: ${said(error)}`,
     todo: isTls(code, error)
-      ? 'Set the option ssl of the connection, or sslmode in its URL, as the server needs it.'
+      ? 'Set the option ssl of the connection, or sslmode in its URL, as the server requires.'
       : 'Do what PostgreSQL asks for.',
   };
 }
@@ -53,32 +53,32 @@ function refusalOf(code: string, error: Error, place: ConnectionPlace): StartPro
   const byPooler = code === '08P01' && /auth|password|no such|not allowed/i.test(error.message);
   if (code === '28P01' || /^SASL/.test(error.message)) {
     return refused(
-      `the password of the role ${role} is missing or wrong, or there is no such role`,
-      'Correct it in the option connection, in its variable, or by `alter role … password …`. In a URL, special characters are written as %XX.',
+      `the password of the role ${role} is missing or wrong, or the role does not exist`,
+      'Correct it in the option connection, in its variable, or with `alter role … password …`. In a URL, special characters are written as %XX.',
     );
   }
   if (code === '28000' || byPooler) {
     return refused(
-      `the server does not let the role ${role} in: ${said(error)}`,
-      'Correct the role, make it (`create role … login password …`), or let it in by pg_hba.conf.',
+      `the server does not let the role ${role} connect: ${said(error)}`,
+      'Correct the role, create it (`create role … login password …`), or allow it in pg_hba.conf.',
     );
   }
   if (code === '3D000') {
     return refused(
-      `there is no database ${database} on that server`,
-      `Correct its name, or make it:\n\ncreate database ${database} owner ${role};\n`,
+      `the database ${database} does not exist on that server`,
+      `Correct its name, or create it:\n\ncreate database ${database} owner ${role};\n`,
     );
   }
   if (code === '42501' && isOfConnection(error)) {
     return {
       code: 'RIGHTS_MISSING',
       text: `the role ${role} may not connect to the database ${database}`,
-      todo: `To be run as the owner of the database:\n\ngrant connect on database ${database} to ${role};\n`,
+      todo: `Run as the owner of the database:\n\ngrant connect on database ${database} to ${role};\n`,
     };
   }
   if (code === '25006') {
     return refused(
-      'the server only reads: it is a standby, or default_transaction_read_only is on',
+      'the server is read-only: it is a standby, or default_transaction_read_only is on',
       'Connect to the primary server.',
     );
   }
@@ -88,17 +88,17 @@ function refusalOf(code: string, error: Error, place: ConnectionPlace): StartPro
 function unreachable(code: string, error: Error, { host, port }: ConnectionPlace): StartProblem {
   const at = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
   const known: Readonly<Record<string, string>> = {
-    ENOTFOUND: `there is no host named ${JSON.stringify(host)}`,
-    EAI_AGAIN: `no name server answers who ${JSON.stringify(host)} is`,
-    ECONNREFUSED: `no server listens at ${at}`,
-    ENOENT: `no server listens at ${at}`,
+    ENOTFOUND: `the host ${JSON.stringify(host)} does not exist`,
+    EAI_AGAIN: `no name server could resolve the host ${JSON.stringify(host)}`,
+    ECONNREFUSED: `no server is listening at ${at}`,
+    ENOENT: `no server is listening at ${at}`,
     '57P03': `the server at ${at} is starting or stopping`,
-    '53300': `the server at ${at} has no connection left`,
+    '53300': `the server at ${at} has no connections left`,
   };
   return {
     code: 'DATABASE_UNREACHABLE',
     text: `${known[code] ?? `the server at ${at} did not answer`} (${said(error)})`,
-    todo: 'Start PostgreSQL, or correct the address. connectRetryMs says how long a start waits for it.',
+    todo: 'Start PostgreSQL, or correct the address. connectRetryMs sets how long a start waits for it.',
   };
 }
 

@@ -249,7 +249,7 @@ function openPool(
     if (said.lost) return;
     said.lost = true;
     events.emit('notice', {
-      message: `idle connections were lost (${message}); others are opened when needed`,
+      message: `idle connections were lost (${message}); new ones are opened when needed`,
     });
   });
   const shared = (error: unknown, others: number): void => {

@@ -55,8 +55,8 @@ function replacePartitionedStep(tables: QueueTables, index: IndexDefinition, def
   return {
     what: `build the index ${name} of each partition`,
     lock:
-      `SHARE UPDATE EXCLUSIVE on one partition of ${tables.queue} after the other: reading and writing go on meanwhile; ` +
-      `SHARE on the queue before, and then ${locks.instant(tables.queue)}`,
+      `SHARE UPDATE EXCLUSIVE on one partition of ${tables.queue} after another: reads and writes continue meanwhile; ` +
+      `before that SHARE on the queue, and after it ${locks.instant(tables.queue)}`,
     // Partitions come and go until then, so their statements are not known yet.
     sql: [],
     run: async (session) => {
@@ -152,7 +152,7 @@ async function build(
     throw new TarefaError(
       'SCHEMA_CONFLICT',
       `${tables.qualifiedName} holds duplicate attempts, so ${name} cannot be built (${String(detail)}): ` +
-        `\`npx tarefa adopt ${tables.qualifiedName}\` says which, and tells them apart`,
+        `\`npx tarefa adopt ${tables.qualifiedName}\` shows which, and tells them apart`,
       { cause: error },
     );
   }
@@ -161,7 +161,7 @@ async function build(
 function taken({ qualifiedName }: QueueTables, name: string, cause: unknown): TarefaError {
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `the name ${name} belongs to something other than an index of ${qualifiedName}: rename or drop that`,
+    `the name ${name} belongs to something other than an index of ${qualifiedName}: rename or drop it`,
     { cause },
   );
 }

@@ -61,7 +61,7 @@ export async function migrate(
 /** Reads all that a plan depends on. */
 export async function surveyQueue(session: SchemaSession, names: QueueNames): Promise<Survey> {
   const tables = await resolveTables(session, names);
-  return session.short('looking at the tables', tables.queue, async (tx) => {
+  return session.short('reading the tables', tables.queue, async (tx) => {
     const { rows } = await tx.query('select to_regnamespace($1::text) is not null as there', [
       tables.quotedSchema,
     ]);
@@ -97,7 +97,7 @@ function refuseUnadopted({ tables, found, shape }: Survey): void {
   if (isOurs) return;
   throw new TarefaError(
     'SCHEMA_CONFLICT',
-    `${tables.qualifiedName} was made by nsj-queue-lib, or its adoption was interrupted (${ownName(tables, 'successor')} is not there, and no version is written down): ` +
+    `${tables.qualifiedName} was created by nsj-queue-lib, or its adoption was interrupted (${ownName(tables, 'successor')} is missing, and no version is stored): ` +
       `run \`npx tarefa adopt ${tables.qualifiedName}\``,
   );
 }

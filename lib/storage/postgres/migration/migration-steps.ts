@@ -46,7 +46,7 @@ export function creationSteps({ tables, names, schemaExists }: Survey): readonly
     recordQueueSql(tables),
   ];
   return [
-    shortStep(`make the queue ${tables.qualifiedName}`, { lock: locks.none, table: tables.queue, sql }),
+    shortStep(`create the queue ${tables.qualifiedName}`, { lock: locks.none, table: tables.queue, sql }),
   ];
 }
 
@@ -71,25 +71,25 @@ export function companionSteps({ tables, names, found, subscriptionIndexes }: Su
     shortStep(what, { lock: locks.none, table, sql });
   const steps: Step[] = [];
   if (!relations.has(tables.migrations)) {
-    steps.push(make('make the table of versions', tables.migrations, [migrationsTableSql(tables)]));
+    steps.push(make('create the table of versions', tables.migrations, [migrationsTableSql(tables)]));
   }
   if (!relations.has(tables.workers)) {
-    steps.push(make('make the table of workers', tables.workers, [workersTableSql(tables)]));
+    steps.push(make('create the table of workers', tables.workers, [workersTableSql(tables)]));
   }
   if (!relations.has(tables.paused)) {
-    steps.push(make('make the table of pauses', tables.paused, [pausedTableSql(tables)]));
+    steps.push(make('create the table of pauses', tables.paused, [pausedTableSql(tables)]));
   }
   if (!relations.has(tables.schedules)) {
-    steps.push(make('make the table of schedules', tables.schedules, schedulesTableSql(tables)));
+    steps.push(make('create the table of schedules', tables.schedules, schedulesTableSql(tables)));
   }
   if (!relations.has(tables.history)) {
-    steps.push(make('make the table of the past day', tables.history, [historyTableSql(tables)]));
+    steps.push(make('create the table of the past day', tables.history, [historyTableSql(tables)]));
   }
   if (!relations.has(tables.seal) || found.sealKey === 'absent') {
-    steps.push(make('make the key that deliveries are sealed with', tables.seal, sealTableSql(tables)));
+    steps.push(make('create the key that deliveries are sealed with', tables.seal, sealTableSql(tables)));
   }
   if (names.webhooks && !relations.has(tables.webhooks)) {
-    steps.push(make('make the table of endpoints', tables.webhooks, [webhooksTableSql(tables)]));
+    steps.push(make('create the table of endpoints', tables.webhooks, [webhooksTableSql(tables)]));
   }
   const { subscriptions } = tables;
   if (subscriptions !== undefined) {
@@ -98,13 +98,13 @@ export function companionSteps({ tables, names, found, subscriptionIndexes }: Su
     );
     if (found.subscriptionColumns.size === 0) {
       steps.push(
-        make('make the subscriptions table', subscriptions, subscriptionsSql(tables, subscriptions)),
+        make('create the subscriptions table', subscriptions, subscriptionsSql(tables, subscriptions)),
       );
     } else if (!hasIndexes) {
       const [, ...indexes] = subscriptionsSql(tables, subscriptions);
       steps.push(
         shortStep('build the indexes of the subscriptions table', {
-          lock: `SHARE on ${subscriptions}: subscriptions can be read, not changed, for a moment`,
+          lock: `SHARE on ${subscriptions}: subscriptions can be read but not changed for a moment`,
           table: subscriptions,
           sql: indexes,
         }),
@@ -142,7 +142,7 @@ export function triggerSteps({ tables, names, found, shape, wanted }: Survey): r
     if (triggerDiffers) {
       const sql = [...(bodyDiffers ? [body] : []), ...trigger];
       return [
-        shortStep(`make the trigger ${name}`, {
+        shortStep(`create the trigger ${name}`, {
           lock: locks.instant(tables.queue),
           table: tables.queue,
           sql,
@@ -161,7 +161,7 @@ export function functionSteps({ tables, shape, wanted }: Survey): readonly Step[
   if (shape.functions.get('insert') === wanted.functions.get('insert')) return [];
   const sql = [insertFunctionSql(tables)];
   return [
-    shortStep(`make the function ${ownName(tables, 'insert')}`, {
+    shortStep(`create the function ${ownName(tables, 'insert')}`, {
       lock: locks.none,
       table: tables.queue,
       sql,
@@ -174,7 +174,7 @@ export function viewSteps({ tables, shape, wanted }: Survey): readonly Step[] {
   if (shape.view === wanted.view) return [];
   const sql = [viewSql(tables)];
   return [
-    shortStep(`make the view ${tables.view}`, {
+    shortStep(`create the view ${tables.view}`, {
       lock: `ACCESS EXCLUSIVE on the view, for an instant`,
       table: tables.view,
       sql,
@@ -194,8 +194,8 @@ async function replaceView(tx: SqlHandle, tables: QueueTables): Promise<void> {
     await tx.query(`drop view ${tables.view}`).catch((cause: unknown) => {
       throw new TarefaError(
         'SCHEMA_CONFLICT',
-        `the view ${tables.view} gets other columns, and something of yours is made of it (${String((cause as { detail?: unknown }).detail)}): ` +
-          'drop that, run the command again, and make it again',
+        `the view ${tables.view} gets other columns, but something of yours depends on it (${String((cause as { detail?: unknown }).detail)}): ` +
+          'drop that, run the command again, and create it again',
         { cause },
       );
     });
@@ -207,7 +207,7 @@ async function replaceView(tx: SqlHandle, tables: QueueTables): Promise<void> {
 export function versionSteps({ tables, found }: Survey): readonly Step[] {
   if (found.version === schemaVersion) return [];
   return [
-    shortStep(`write down version ${schemaVersion}`, {
+    shortStep(`record version ${schemaVersion}`, {
       lock: locks.none,
       table: tables.migrations,
       sql: [recordQueueSql(tables)],

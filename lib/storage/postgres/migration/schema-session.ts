@@ -73,7 +73,7 @@ export class SchemaSession implements SqlHandle {
       if (rows[0]?.pid !== processIdOf(client)) {
         throw new TarefaError(
           'SCHEMA_CONFLICT',
-          'tables are changed under locks that last for a session, and this connection goes through a pooler: give the address of PostgreSQL itself',
+          'tables are changed under session locks, but this connection goes through a pooler: give the address of PostgreSQL itself',
         );
       }
       await refuseOldServer(client);
@@ -130,11 +130,11 @@ export class SchemaSession implements SqlHandle {
       } catch (error) {
         if (!worthTrying.has(String((error as { code?: unknown }).code))) throw error;
         const holders = await describeHolders(this, table);
-        const seen = `${what} waits for a lock on ${table}${holders === '' ? '' : `, which is used by ${holders}`}`;
+        const seen = `${what} is waiting for a lock on ${table}${holders === '' ? '' : `, which is used by ${holders}`}`;
         if (attempt >= attempts) {
           throw new TarefaError(
             'SCHEMA_BUSY',
-            `${seen}: given up after ${attempts} tries. What was done before stays; run the command again when the table is less busy`,
+            `${seen}: gave up after ${attempts} tries. Completed steps stay; run the command again when the table is less busy`,
             { cause: error },
           );
         }
@@ -203,7 +203,7 @@ export class SchemaSession implements SqlHandle {
       if (locker !== 0 && locker !== awaited) {
         awaited = locker;
         const session = await describeSession(this.#pool, locker).catch(() => `session ${locker}`);
-        this.#options.onWait?.(`the index waits for the end of the transaction of ${session}`);
+        this.#options.onWait?.(`the index is waiting for the end of the transaction of ${session}`);
       }
     }
   }

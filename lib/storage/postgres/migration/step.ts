@@ -23,7 +23,7 @@ export const locks = {
   none: 'none on the queue',
   instant: (table: string): string => `ACCESS EXCLUSIVE on ${table}, for an instant`,
   online: (table: string): string =>
-    `SHARE UPDATE EXCLUSIVE on ${table}: reading and writing go on meanwhile`,
+    `SHARE UPDATE EXCLUSIVE on ${table}: reads and writes continue meanwhile`,
   rows: 'rows, a thousand at a time',
 } as const;
 

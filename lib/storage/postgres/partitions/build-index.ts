@@ -27,7 +27,7 @@ export async function buildPartitionedIndex(
 ): Promise<void> {
   const index = { suffix, on, ...(where === undefined ? {} : { where }) };
   const alone = { ...tables, queue: `only ${tables.queue}` };
-  await session.short(`making ${name}`, tables.queue, (tx) => tx.query(indexSql(alone, index, { name })));
+  await session.short(`creating ${name}`, tables.queue, (tx) => tx.query(indexSql(alone, index, { name })));
   const { rows: partitions } = await session.query(
     `select c.oid::text as oid, c.relname::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = to_regclass($1::text) order by 2`,
@@ -39,7 +39,7 @@ export async function buildPartitionedIndex(
     if (await isPart(session, tables, name, partition.queue)) continue;
     await session.alone(`drop index concurrently if exists ${qualifiedIndex(tables, part)}`);
     await session.alone(indexSql(partition, index, { concurrently: true, name: part }));
-    await session.short(`making ${name}`, tables.queue, (tx) =>
+    await session.short(`creating ${name}`, tables.queue, (tx) =>
       tx.query(
         `alter index ${qualifiedIndex(tables, name)} attach partition ${qualifiedIndex(tables, part)}`,
       ),
@@ -84,7 +84,7 @@ async function refuseInvalid(session: SchemaSession, tables: QueueTables, name: 
   );
   throw new TarefaError(
     'SCHEMA_BUSY',
-    `partitions of ${tables.qualifiedName} came or went while ${name} was built: run the command again`,
+    `partitions of ${tables.qualifiedName} were added or dropped while ${name} was built: run the command again`,
   );
 }
 

@@ -160,6 +160,6 @@ async function purgeEdges(
 function busy({ qualifiedName }: QueueTables, { name }: Partition): TarefaError {
   return new TarefaError(
     'SCHEMA_BUSY',
-    `${name} holds nothing that is needed, and could not be dropped, because ${qualifiedName} was in use by long transactions all the time: the next purge tries again`,
+    `${name} is no longer needed but could not be dropped, because long transactions were using ${qualifiedName} all the time: the next purge will try again`,
   );
 }

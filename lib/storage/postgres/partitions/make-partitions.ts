@@ -37,7 +37,7 @@ export async function makePartitions(
     if (made === most || from >= lastId + larger(ahead * (to - from), 2n * used)) return lastId;
     try {
       const done = await shortTransaction(run, (tx) => attach(tx, tables, partitions, { from, to }));
-      if (done === undefined) throw late(tables, 'other sessions used it all the time');
+      if (done === undefined) throw late(tables, 'other sessions were using it all the time');
     } catch (error) {
       // No task waits for it while some partitions are left.
       if (hasRoom(partitions)) return lastId;

@@ -156,11 +156,11 @@ function aheadSteps(tables: QueueTables): readonly Step[] {
   const { queue } = tables;
   return [
     {
-      what: 'make the partitions that are needed next',
+      what: 'create the partitions that are needed next',
       lock: `SHARE UPDATE EXCLUSIVE on ${queue}, ACCESS EXCLUSIVE on its default partition, for an instant`,
       sql: [],
       run: async (session) => {
-        await makePartitions((work) => session.short('making partitions', queue, work), tables);
+        await makePartitions((work) => session.short('creating partitions', queue, work), tables);
       },
     },
   ];
@@ -171,7 +171,7 @@ function refuseUnfit({ qualifiedName }: QueueTables, { obstacles }: TableSurvey)
   if (obstacles.length === 0) return;
   throw new TarefaError(
     'SCHEMA_CONFLICT',
-    `${qualifiedName} cannot become partitioned as it is: ${obstacles.join('; ')}. Drop that, run the command again, and make it again if it is still wanted.`,
+    `${qualifiedName} cannot be partitioned as it is: ${obstacles.join('; ')}. Drop that, run the command again, and create it again if it is still wanted.`,
   );
 }
 

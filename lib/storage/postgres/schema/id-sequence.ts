@@ -27,7 +27,7 @@ export function explainTakenId(
   // Every language of the server's has the column and its value in it.
   const [, id] = (code === '23505' && isHere && /\(id\)=\((-?\d+)\)/.exec(String(detail))) || [];
   if (id === undefined) return error;
-  const text = `id ${id} of ${tables.qualifiedName} is taken: the sequence is behind the ids. Run as its owner \`${mendSequence(tables)}\``;
+  const text = `id ${id} of ${tables.qualifiedName} is already taken: the sequence is behind the ids. Run as its owner \`${mendSequence(tables)}\``;
   return Object.assign(new Error(text, { cause: error }), { code });
 }
 
@@ -43,13 +43,13 @@ export async function idWarnings(run: RunTransaction, tables: Queue): Promise<re
       const { rows } = await tx.query(compareIds(tables, name, readable === true));
       return rows.map(
         ({ next, highest }) =>
-          `the sequence ${name} gives id ${String(next)} next, but ${tables.qualifiedName} has ids up to ${String(highest)}: ` +
-          `what gets an id that is taken cannot be inserted. Run as its owner \`${mendSequence(tables)}\``,
+          `the sequence ${name} will return id ${String(next)} next, but ${tables.qualifiedName} has ids up to ${String(highest)}: ` +
+          `rows that get an id that is already taken cannot be inserted. Run as its owner \`${mendSequence(tables)}\``,
       );
     });
   } catch (error) {
     return [
-      `whether the ids of ${tables.qualifiedName} are ahead of their sequence could not be read: ${messageOf(error)}`,
+      `could not check whether the ids of ${tables.qualifiedName} are ahead of their sequence: ${messageOf(error)}`,
     ];
   }
 }

@@ -261,7 +261,7 @@ export function refuseNewer(found: Inspection, tables: QueueTables): void {
   if (found.version === undefined || found.version <= schemaVersion) return;
   throw new TarefaError(
     'SCHEMA_CONFLICT',
-    `${tables.queue} was made by a newer version (schema ${found.version}, this library knows ${schemaVersion}): upgrade nestjs-tarefa`,
+    `${tables.queue} was created by a newer version (schema ${found.version}, this library knows ${schemaVersion}): upgrade nestjs-tarefa`,
   );
 }
 

@@ -86,15 +86,15 @@ export async function prepareSchema(
     if (request.refusesForeign && isForeign(found)) {
       throw new TarefaError(
         'SCHEMA_MISSING',
-        `${tables.queue} is a table of nsj-queue-lib, which a process that only serves leaves as it is: run \`npx tarefa adopt ` +
-          `${tables.qualifiedName}\` first, after which its Python workers go on as before`,
+        `${tables.queue} is a table of nsj-queue-lib, which a process that only serves does not change: run \`npx tarefa adopt ` +
+          `${tables.qualifiedName}\` first, after which its Python workers keep working as before`,
       );
     }
     if (missing.length > 0 && request.mode === 'check') {
       const problem =
         found.queueColumns.size === 0
-          ? `there is no table ${tables.qualifiedName}: check the name, or make the queue`
-          : `the queue ${tables.qualifiedName} is not complete: missing ${missing.join(', ')}`;
+          ? `the table ${tables.qualifiedName} does not exist: check the name, or create the queue`
+          : `the queue ${tables.qualifiedName} is incomplete: missing ${missing.join(', ')}`;
       throw new TarefaError(
         'SCHEMA_MISSING',
         `${problem}. Start once with schema: 'create', or run \`npx tarefa migrate\`, or the statements of docs/reference/schema.md.`,
@@ -167,7 +167,7 @@ function layoutOf(found: Inspection): TableLayout {
 function migrating({ qualifiedName }: QueueTables): TarefaError {
   return new TarefaError(
     'SCHEMA_MISSING',
-    `the tables of the queue ${qualifiedName} are being changed by \`tarefa migrate\` or \`tarefa adopt\`: start again when it has ended`,
+    `the tables of the queue ${qualifiedName} are being changed by \`tarefa migrate\` or \`tarefa adopt\`: start again when it has finished`,
   );
 }
 
@@ -180,7 +180,7 @@ function refuseLongLock(found: Inspection, tables: QueueTables): void {
   throw new TarefaError(
     'SCHEMA_MISSING',
     `${tables.qualifiedName} has about ${found.rows.toLocaleString('en')} rows and lacks ${indexes.join(', ')}: building indexes at a start would keep ` +
-      `every producer waiting. Run \`${command}\`, which builds them while the queue is used.`,
+      `every producer waiting. Run \`${command}\`, which builds them while the queue is in use.`,
   );
 }
 
@@ -189,8 +189,8 @@ function refuseTakenNames(missing: readonly string[], tables: QueueTables): void
   if (missing.length === 0) return;
   throw new TarefaError(
     'SCHEMA_CONFLICT',
-    `the queue ${tables.qualifiedName} cannot be completed: something else, or something invalid, has the name of ` +
-      `${missing.join(', ')}. Rename or drop that, or choose another table name; \`npx tarefa migrate\` builds invalid indexes again.`,
+    `the queue ${tables.qualifiedName} cannot be completed: something else, or something invalid, already has the name of ` +
+      `${missing.join(', ')}. Rename or drop that, or choose another table name; \`npx tarefa migrate\` rebuilds invalid indexes.`,
   );
 }
 
@@ -200,7 +200,7 @@ function explainDuplicates(error: unknown, { qualifiedName }: QueueTables): unkn
   if (code !== '23505') return error;
   return new TarefaError(
     'SCHEMA_CONFLICT',
-    `${qualifiedName} holds duplicate attempts (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` says which, and tells them apart`,
+    `${qualifiedName} holds duplicate attempts (${String(detail)}): \`npx tarefa adopt ${qualifiedName}\` shows which, and tells them apart`,
     { cause: error },
   );
 }
@@ -231,8 +231,8 @@ async function readEncoding(tx: SqlHandle): Promise<string> {
 function encodingWarnings(encoding: string): readonly string[] {
   return encoding === 'SQL_ASCII'
     ? [
-        'the database has the encoding SQL_ASCII, which takes any bytes: a task that holds others than UTF-8 cannot be read, ' +
-          'and fails without being run. Move to a database of the encoding UTF8 when you can.',
+        'the database has the encoding SQL_ASCII, which accepts any bytes: a task with bytes that are not UTF-8 cannot be read, ' +
+          'and fails without being run. Move to a UTF8 database when you can.',
       ]
     : [];
 }

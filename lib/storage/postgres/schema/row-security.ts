@@ -59,14 +59,14 @@ export async function refuseRowSecurity(
   if (rows.length === 0) return [];
   const secured = rows.map((row) => String(row['name']));
   const role = await currentRole(tx);
-  const problem = `the role ${role} would miss rows of the queue ${tables.qualifiedName} without a word: ${describeSecured(secured)}`;
+  const problem = `the role ${role} would silently miss rows of the queue ${tables.qualifiedName}: ${describeSecured(secured)}`;
   const remedies =
-    `To be run as the owner of these tables:\n\n` +
+    `Run as the owner of these tables:\n\n` +
     `${secured.map((table) => `alter table ${table} disable row level security;`).join('\n')}\n\n` +
     `or as a superuser:\n\nalter role ${role} bypassrls;\n`;
   if (request.works !== false) throw new TarefaError('RIGHTS_MISSING', `${problem}. ${remedies}`);
   await tx.query('set row_security to default');
   return [
-    `${problem}. This process inserts what they let it insert, and what it is asked of the queue is about the rest of it only`,
+    `${problem}. This process inserts only what the policies allow, and reports only the rows that it may see`,
   ];
 }

@@ -54,7 +54,7 @@ export async function checkRights(
   const role = await currentRole(tx);
   const warning =
     `the role ${role} may not read the key that deliveries are sealed with (\`grant select on ${tables.seal} to ${role}\`): ` +
-    `webhooks of what this worker delivers go to where their subscriptions lead when they are sent, not when they were published`;
+    `webhooks that this worker delivers go to the URL that their subscription has when they are sent, not when they were published`;
   return { seals, warnings: [warning] };
 }
 
@@ -97,12 +97,12 @@ export async function refuseWithoutCreation(
   const how =
     owners.length > 0
       ? `${belongs}: run \`npx tarefa migrate\` as that role`
-      : `or make the tables as another role by \`npx tarefa migrate\`, and grant this one what ${rolesLink()} says`;
+      : `or create the tables as another role with \`npx tarefa migrate\`, and grant this role what ${rolesLink()} says`;
   throw new TarefaError(
     'RIGHTS_MISSING',
-    `the role ${role} may not make what is missing of the queue ${tables.qualifiedName}.` +
+    `the role ${role} may not create what is missing of the queue ${tables.qualifiedName}.` +
       (grants.length > 0
-        ? ` What it lacks, to be run as a superuser or the owner:\n\n${grants.join('\n')}\n`
+        ? ` To grant what it lacks, run as a superuser or the owner:\n\n${grants.join('\n')}\n`
         : '') +
       `\n${how}`,
   );
@@ -122,7 +122,7 @@ async function lacking(tx: SqlHandle, tables: QueueTables, grants: readonly stri
   return new TarefaError(
     'RIGHTS_MISSING',
     `the role ${await currentRole(tx)} lacks rights on the queue ${tables.qualifiedName}. ` +
-      `To be run as the owner of its tables:\n\n${grants.join('\n')}\n`,
+      `Run as the owner of its tables:\n\n${grants.join('\n')}\n`,
   );
 }
 
@@ -152,7 +152,7 @@ export async function refusedOperator(
     return new TarefaError(
       'RIGHTS_MISSING',
       `the database does not let the role ${await currentRole(tx)} do this on the queue ${tables.qualifiedName}, though it has ` +
-        `all grants for it: a policy of row-level security or a trigger of yours refuses it`,
+        `all grants for it: a row-level security policy or a trigger of yours refuses it`,
     );
   }
   const words = new Set(message.split(/[\s"'«»“”„]+/));

@@ -87,7 +87,7 @@ export class PostgresTenantConnection implements TenantConnection {
       if ((error as { code?: unknown }).code !== undefinedTable) throw error;
       throw new TarefaError(
         'SCHEMA_MISSING',
-        `the database of tenant ${this.tenant} has no table for once(): make it by ` +
+        `the database of tenant ${this.tenant} has no table for once(): create it with ` +
           `TenantDatabases.createDedupTable('${this.tenant}')`,
         { cause: error },
       );

@@ -126,8 +126,8 @@ function readConfig(connection: unknown, tenant: string): ClientConfig {
     // Said below, without what it was.
   }
   throw unavailable(
-    `what was given as the address of the database of tenant ${tenant} is neither a URL that begins with postgres:// nor ` +
-      `a configuration of pg with a database (special characters of a password stand in a URL as %XX)`,
+    `the address given for the database of tenant ${tenant} is neither a URL that begins with postgres:// nor ` +
+      `a configuration of pg with a database (in a URL, special characters of a password are written as %XX)`,
   );
 }
 

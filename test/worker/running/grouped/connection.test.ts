@@ -49,7 +49,7 @@ test('a backend that is terminated in the middle: what was open is tried again, 
   expect(await drained(bench.pool)).toEqual({ ...allOnce(5) });
   const again = ['falha 1', 'sucesso 2'];
   expect(await attempts()).toEqual([...again, ...again, ...again, 'sucesso 1', 'sucesso 1']);
-  expect(failures.filter((message) => message.includes('was not answered'))).toHaveLength(2);
+  expect(failures.filter((message) => message.includes('did not confirm the end'))).toHaveLength(2);
 });
 
 test('a COMMIT that the server did and never answered: the tasks are done, once', async () => {
