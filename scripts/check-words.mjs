@@ -3,10 +3,21 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-const everywhere = ['lib', 'docs', 'test', 'bench', 'scripts', 'sample-app', 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
+const everywhere = [
+  'lib',
+  'docs',
+  'test',
+  'bench',
+  'scripts',
+  'sample-app',
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+];
 const kinds = new Set(['.ts', '.js', '.mjs', '.css', '.html', '.md']);
 /** Pages that quote these words, installed packages, and results of runs. */
-const isLeftOut = (path) => /(?:check-words|[/\\]words\.test|node_modules|[/\\]results[/\\]|[/\\]dist[/\\])/.test(path);
+const isLeftOut = (path) =>
+  /(?:check-words|[/\\]words\.test|node_modules|[/\\]results[/\\]|[/\\]dist[/\\])/.test(path);
 
 const words = [
   [/\banew\b/i, 'again; a table is rebuilt, a number starts over'],
@@ -15,7 +26,10 @@ const words = [
   [/\bbesides(?=\s*(?:[.,;:)'"]|\*\/|$))/i, 'also, as well'],
   [/\btroubled\b/i, 'failing'],
   [/\b(?:connects again|reconnects|goes on|goes back|starts) by itself\b/i, 'automatically'],
-  [/\/?\*\*? Answers (?!are |such |for the |of |in |with |a |NOTIFY|HTTP|PostgreSQL|one question)/, 'Returns'],
+  [
+    /\/?\*\*? Answers (?!are |such |for the |of |in |with |a |NOTIFY|HTTP|PostgreSQL|one question)/,
+    'Returns',
+  ],
 ];
 
 function* filesOf(path) {

@@ -51,8 +51,7 @@ export function readCancellable(given: unknown): CancelTarget {
   const key = readText('externalKey', externalKey, columnLength.externalKey);
   if (key === null)
     throw invalid('externalKey must be text: without it every task of the topic would be cancelled');
-  if (topic === undefined)
-    throw invalid('topic must be given with externalKey; null for tasks without one');
+  if (topic === undefined) throw invalid('topic must be given with externalKey; null for tasks without one');
   return { topic: readText('topic', topic, columnLength.topic), externalKey: key };
 }
 

@@ -95,7 +95,10 @@ export class ScheduleAdmin {
     const id = readScheduleId(given.id);
     const values = await this.#planned({ id, rule: readRule(given), task: await this.#readTask(given.task) });
     if (!(await this.#schedules.add(values))) {
-      throw new TarefaError('SCHEDULE_EXISTS', `schedule ${shownValue(id)} already exists: change it instead`);
+      throw new TarefaError(
+        'SCHEDULE_EXISTS',
+        `schedule ${shownValue(id)} already exists: change it instead`,
+      );
     }
     return this.#changed(id);
   }
@@ -114,7 +117,8 @@ export class ScheduleAdmin {
     const task = given === undefined ? undefined : await this.#readTask(given);
     for (let tries = 0; tries < mostTries; tries += 1) {
       const present = await this.#find(id);
-      if (present.declared) throw declared(id, 'changed', 'it is declared in code. Change its @Recurring, or pause it');
+      if (present.declared)
+        throw declared(id, 'changed', 'it is declared in code. Change its @Recurring, or pause it');
       const rule = readRule(merged(present.rule, others));
       const values = await this.#planned({ id, rule, task: task ?? present.task });
       if (await this.#schedules.change(values, present.revision)) return this.#changed(id);

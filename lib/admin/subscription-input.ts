@@ -103,7 +103,10 @@ function readHeaders(headers: unknown): Record<string, string> | null {
     try {
       void new Headers([[name, value]]);
     } catch {
-      throw invalid('headers', `${problem}: ${JSON.stringify(name)} or its value contains a character that headers cannot have`);
+      throw invalid(
+        'headers',
+        `${problem}: ${JSON.stringify(name)} or its value contains a character that headers cannot have`,
+      );
     }
     return [name, value] as const;
   });

@@ -66,5 +66,8 @@ export class TaskWaiter {
 }
 
 function timedOut(id: string, timeoutMs: number): TarefaError {
-  return new TarefaError('WAIT_TIMEOUT', `task ${id} did not finish within ${timeoutMs} ms and is still waiting or running`);
+  return new TarefaError(
+    'WAIT_TIMEOUT',
+    `task ${id} did not finish within ${timeoutMs} ms and is still waiting or running`,
+  );
 }

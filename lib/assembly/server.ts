@@ -169,7 +169,8 @@ class DueLook {
   async #look(): Promise<void> {
     try {
       if ((await this.#reports.waitingRoutes()).length > 0) this.#due();
-      if (this.#isFailing) this.#events.emit('notice', { message: 'the server can look for due tasks again' });
+      if (this.#isFailing)
+        this.#events.emit('notice', { message: 'the server can look for due tasks again' });
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing && !this.#isStopped) {

@@ -115,7 +115,17 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
       const capacity = new Capacity(served, options);
       const hidden = new HiddenRows(database);
       const outage = new Outage(workerId, events);
-      const shared = { database, bell, liveness: living, halt, served, capacity, pausedRoutes, options, events };
+      const shared = {
+        database,
+        bell,
+        liveness: living,
+        halt,
+        served,
+        capacity,
+        pausedRoutes,
+        options,
+        events,
+      };
       const dispatcher = new Dispatcher(workerId, { executor, hidden, outage, ...others, ...shared });
       const { running } = dispatcher;
       const standstill = new Standstill({

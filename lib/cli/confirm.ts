@@ -17,7 +17,9 @@ export async function confirm(call: CommandCall, question: string): Promise<bool
   if (flagOption(options, 'yes')) return true;
   const isTerminal = (input as { isTTY?: boolean }).isTTY === true && output.isTerminal && !output.asJson;
   if (!isTerminal) {
-    throw new UsageError(`${question} Confirmation requires a terminal: give --yes, or check first with --dry-run`);
+    throw new UsageError(
+      `${question} Confirmation requires a terminal: give --yes, or check first with --dry-run`,
+    );
   }
   output.prompt(`${question} [y/N] `);
   const lines = createInterface({ input });

@@ -66,7 +66,9 @@ function readValue(name: string, value: string | undefined, inline: boolean): st
   if (value === undefined) throw new UsageError(`${name} needs a value`);
   // Most likely the value was forgotten. A number may be negative.
   if (!inline && /^-[^\d]/.test(value)) {
-    throw new UsageError(`${name} needs a value; if the value is ${JSON.stringify(value)}, write ${name}=${value}`);
+    throw new UsageError(
+      `${name} needs a value; if the value is ${JSON.stringify(value)}, write ${name}=${value}`,
+    );
   }
   return value;
 }

@@ -158,7 +158,8 @@ export function readTaskFields<Other extends string = never>(
   others: readonly Other[] = [],
 ): GivenTask & Readonly<Partial<Record<Other, unknown>>> {
   const names: readonly (TaskField | Other)[] = others.length === 0 ? fieldNames : [...fieldNames, ...others];
-  if (typeof input === 'string') throw invalid('a task', input, 'must be an object such as { topic, payload }');
+  if (typeof input === 'string')
+    throw invalid('a task', input, 'must be an object such as { topic, payload }');
   return readFields(
     'a task',
     input,
@@ -170,7 +171,10 @@ export function readTaskFields<Other extends string = never>(
 /** Words of BullMQ for what is not said at an insert. */
 const saidElsewhere: ReadonlyMap<string, string> = new Map(
   [
-    { words: ['repeat', 'cron', 'every'], text: 'use @Recurring or QueueAdmin.schedules for recurring tasks' },
+    {
+      words: ['repeat', 'cron', 'every'],
+      text: 'use @Recurring or QueueAdmin.schedules for recurring tasks',
+    },
     {
       words: ['removeOnComplete', 'removeOnFail'],
       text: 'purgeMaxAgeDays of the queue sets how long finished tasks are kept',
@@ -204,7 +208,11 @@ export function encodePayload(payload: unknown, maxBytes: number): string | null
     );
   }
   if (text.includes('\0')) {
-    throw invalid('payload', 'text with a NUL character', 'cannot be stored: PostgreSQL text cannot contain it');
+    throw invalid(
+      'payload',
+      'text with a NUL character',
+      'cannot be stored: PostgreSQL text cannot contain it',
+    );
   }
   return text;
 }
@@ -287,9 +295,7 @@ function readMetadata(metadata: unknown): JsonObject {
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > largestMetadata) {
-    throw metadataProblem(
-      `has ${bytes} bytes, more than ${largestMetadata}: put the rest into the payload`,
-    );
+    throw metadataProblem(`has ${bytes} bytes, more than ${largestMetadata}: put the rest into the payload`);
   }
   if (isDeeper(text, deepestMetadata))
     throw metadataProblem(`is nested more than ${deepestMetadata} levels deep`);

@@ -108,7 +108,10 @@ export const eventLines: Lines = {
       lostWorkerId: workerId,
     }),
   'task.released': ({ task, reason }) =>
-    line('warn', 'tasks', `${describe(task)} was returned to the queue: ${reason}`, { ...fieldsOf(task), reason }),
+    line('warn', 'tasks', `${describe(task)} was returned to the queue: ${reason}`, {
+      ...fieldsOf(task),
+      reason,
+    }),
   'task.lost': ({ task }) =>
     line(
       'warn',
@@ -155,12 +158,10 @@ export const eventLines: Lines = {
     line('log', 'tenants', `the database of tenant ${tenant} is available again`, { tenant }),
   'connection.lost': ({ connection, error }) => {
     const message = errorText(error);
-    return line(
-      'error',
-      'connection',
-      `the ${connection} connection was lost (${message}); reconnecting`,
-      { connection, error: message },
-    );
+    return line('error', 'connection', `the ${connection} connection was lost (${message}); reconnecting`, {
+      connection,
+      error: message,
+    });
   },
   'connection.restored': ({ connection }) =>
     line('log', 'connection', `the ${connection} connection is back`, { connection }),

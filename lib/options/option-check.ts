@@ -24,8 +24,7 @@ export class OptionCheck {
     for (const name of names) {
       if (all.includes(name)) continue;
       const near = nearest(name, all);
-      const hint =
-        near === undefined ? `see docs/reference/options.md` : `did you mean '${of}${near}'?`;
+      const hint = near === undefined ? `see docs/reference/options.md` : `did you mean '${of}${near}'?`;
       this.mistake(`unknown option '${of}${name.slice(0, 100)}': ${hint}`);
     }
   }

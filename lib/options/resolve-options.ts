@@ -204,7 +204,9 @@ export function resolveOptions(
   if (options.subscriptionTable !== false) {
     check.name('subscriptionTable', options.subscriptionTable, subscriptionTableNameProblem);
     if (table !== undefined && options.subscriptionTable === table) {
-      check.mistake(`subscriptionTable and table are both ${JSON.stringify(table)}: they must be different tables`);
+      check.mistake(
+        `subscriptionTable and table are both ${JSON.stringify(table)}: they must be different tables`,
+      );
     }
   }
   if (options.embeddedDataDir !== undefined) {

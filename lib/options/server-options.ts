@@ -96,7 +96,9 @@ export function resolveServer(
     ]),
   ) as Record<AmountName, number>;
   if (read.notifyPort === read.lockPort && read.lockPort !== 0) {
-    check.mistake(`server.notifyPort and server.lockPort are both ${read.lockPort}: they must be different ports`);
+    check.mistake(
+      `server.notifyPort and server.lockPort are both ${read.lockPort}: they must be different ports`,
+    );
   }
   return Object.freeze({ host: readHost(options, check), ...read });
 }

@@ -12,5 +12,7 @@ export function loadCompiler(): typeof ts {
       // It is not there: the next place may have it.
     }
   }
-  throw new Error('TypeScript, which reads the application, was not found: npm install --save-dev typescript');
+  throw new Error(
+    'TypeScript, which reads the application, was not found: npm install --save-dev typescript',
+  );
 }

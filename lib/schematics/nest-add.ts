@@ -157,7 +157,9 @@ function enableShutdownHooks(tree: SchematicTree, { logger }: SchematicContext, 
   const source = readText(tree, path) ?? '';
   const changed = addShutdownHooks(source);
   if (changed === undefined) {
-    logger.warn(`Call app.enableShutdownHooks() where the application is created, which was not found in ${path}`);
+    logger.warn(
+      `Call app.enableShutdownHooks() where the application is created, which was not found in ${path}`,
+    );
   } else if (changed !== source) tree.overwrite(path, changed);
 }
 

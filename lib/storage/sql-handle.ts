@@ -58,7 +58,8 @@ export function readTransaction(tx: unknown): SqlHandle {
     throw notInTransaction('a pool, which runs each statement on whatever connection is free');
   }
   const isIdle = typeof getTransactionStatus === 'function' && readyForQuery === true;
-  if (isIdle && getTransactionStatus.call(tx) === 'I') throw notInTransaction('a client without a transaction');
+  if (isIdle && getTransactionStatus.call(tx) === 'I')
+    throw notInTransaction('a client without a transaction');
   return typeof inTransaction?.query === 'function' ? inTransaction : (tx as SqlHandle);
 }
 

@@ -100,7 +100,10 @@ export class DeclaredSchedules {
     );
     const [topic] = topics;
     if (topics.length !== 1 || topic === undefined) {
-      throw invalid(found, 'needs exactly one @TaskHandler with a topic, of the same queue, on the same method');
+      throw invalid(
+        found,
+        'needs exactly one @TaskHandler with a topic, of the same queue, on the same method',
+      );
     }
     try {
       const given = readScheduleFields(metadata.options, ['task', 'queue']);

@@ -84,7 +84,8 @@ export function finishReturn(returned: unknown, name: string): unknown {
 }
 
 /** Why a generator is no handler and no listener. */
-export const generatorProblem = 'it is a generator, and calling a generator runs none of it. Make it an async method';
+export const generatorProblem =
+  'it is a generator, and calling a generator runs none of it. Make it an async method';
 
 /** One that a compiler has translated is an object like any other. */
 function isGenerator(value: object): boolean {

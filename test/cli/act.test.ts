@@ -50,9 +50,7 @@ test('tasks are retried, cancelled and buried by their ids; what is refused does
   const retried = await cli.run(['retry', failed, done, '999999', failed]);
   expect(retried.code).toBe(3);
   expect(retried.stdout).toMatch(new RegExp(`^task ${failed} retried: its next attempt is \\d+\n$`));
-  expect(retried.stderr).toContain(
-    `task ${done} cannot be retried: only failed or cancelled tasks can be`,
-  );
+  expect(retried.stderr).toContain(`task ${done} cannot be retried: only failed or cancelled tasks can be`);
   expect(retried.stderr).toContain('attempt 999999 not found');
   const refused = await cli.run(['cancel', done, '--json']);
   expect(refused.code).toBe(2);

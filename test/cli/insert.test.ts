@@ -131,11 +131,11 @@ test.each<[readonly string[], RegExp]>([
   [['--topic', 'a', '--run-at', 'tomorrow'], /runAt must be a Date or ISO 8601/],
   [['--topic', 'a', '--tenant', 'x'], /tenant must be a whole number/],
   [['--topic', 'a', '--metadata', '[1]'], /--metadata must be a JSON object/],
-  [['--topic', 'a', '--metadata', '{"n":1970670598291982290}'], /--metadata contains a number that is too long/],
   [
-    ['--topic', 'a', '--payload', '@/nowhere/at/all'],
-    /cannot read \/nowhere\/at\/all: no such file/,
+    ['--topic', 'a', '--metadata', '{"n":1970670598291982290}'],
+    /--metadata contains a number that is too long/,
   ],
+  [['--topic', 'a', '--payload', '@/nowhere/at/all'], /cannot read \/nowhere\/at\/all: no such file/],
   [['--topic', 'a', '--payload', '@/'], /cannot read \/: it is a directory/],
   [['--topic', 'a', '--skip', '3'], /--skip requires --file/],
   [['--file', '-', '--payload', 'x'], /--payload is for a single task/],
@@ -279,9 +279,7 @@ test('--dry-run checks lines without a database', async () => {
   expect(good.stdout).toMatch(/^2 tasks would be inserted \(/);
   const bad = await insertLines('{"topic":"a"}\n{"topik":"b"}', ['--dry-run'], nowhere);
   expect(bad).toMatchObject({ code: 3, stdout: '' });
-  expect(bad.stderr).toMatch(
-    /^line 2: .*did you mean 'topic'\?\n1 line with errors; 1 valid task\n$/,
-  );
+  expect(bad.stderr).toMatch(/^line 2: .*did you mean 'topic'\?\n1 line with errors; 1 valid task\n$/);
   const inserted = await insertLines('{"topic":"a"}', [], nowhere);
   expect(inserted.code).toBe(2);
 });

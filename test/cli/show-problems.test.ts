@@ -95,7 +95,10 @@ test.each<[QueueProblem, string]>([
     { kind: 'paused', topic: null, subscriptionId: null, since: hourAgo, count: 3 },
     'topic (none) has been paused since 2026-01-31T11:00:00.000Z: 3 tasks waiting',
   ],
-  [{ kind: 'unread', section: 'size', reason: 'it took too long' }, 'could not be read: size (it took too long)'],
+  [
+    { kind: 'unread', section: 'size', reason: 'it took too long' },
+    'could not be read: size (it took too long)',
+  ],
 ])('%o is told in words', (problem, text) => {
   expect(shown([problem])).toEqual(['problems        1', text]);
 });

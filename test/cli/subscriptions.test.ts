@@ -32,9 +32,7 @@ test('subscriptions are added, listed, disabled, enabled and removed', async () 
   expect(
     (await cli.json<Answer>(['subscriptions', 'list', '--topic', 'packed'])).subscriptions,
   ).toMatchObject([{ id: 'stock', active: false, tenant: '7' }]);
-  expect((await cli.run(['subscriptions', 'enable', 'stock'])).stdout).toBe(
-    'subscription stock enabled\n',
-  );
+  expect((await cli.run(['subscriptions', 'enable', 'stock'])).stdout).toBe('subscription stock enabled\n');
   expect(await cli.json(['subscriptions', 'disable', 'index'])).toMatchObject({
     subscriptions: [{ active: false }],
   });

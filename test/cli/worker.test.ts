@@ -167,7 +167,12 @@ test('as a process it ends with 0 at SIGTERM, and its lines are JSON with --json
 });
 
 testOnPostgres.each<[readonly string[], Record<string, string>, number, RegExp]>([
-  [['worker'], {}, 1, /no work given: pass --webhooks to deliver webhooks; tasks with code run in your application/],
+  [
+    ['worker'],
+    {},
+    1,
+    /no work given: pass --webhooks to deliver webhooks; tasks with code run in your application/,
+  ],
   [['worker', '--webhooks', 'now'], {}, 1, /unexpected argument "now"/],
   [['worker', '--webhooks', '--concurrency', '0'], {}, 1, /--concurrency must be a whole number from 1/],
   [
@@ -183,7 +188,12 @@ testOnPostgres.each<[readonly string[], Record<string, string>, number, RegExp]>
     /"not a host" is not a CIDR range, an address or a host name/,
   ],
   [['worker', '--webhooks'], { WEBHOOK_SECRET_KEYS: 'too-short' }, 1, /a key must be 32 bytes in base64/],
-  [['worker', '--webhooks', '--table', 'nothing'], {}, 2, /the table \w+\.nothing does not exist: check the name/],
+  [
+    ['worker', '--webhooks', '--table', 'nothing'],
+    {},
+    2,
+    /the table \w+\.nothing does not exist: check the name/,
+  ],
   [
     ['worker', '--webhooks', '--url', 'postgres://nobody:hidden@127.0.0.1:1/none', '--connect-retry', '0'],
     {},

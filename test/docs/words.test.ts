@@ -10,7 +10,12 @@ afterAll(removeTemporaryFolders);
 
 test('worn-out words are named by their place, with the word to write instead', async () => {
   const file = join(await makeTemporaryFolder(), 'page.md');
-  const text = ['It starts anew.', 'What else there is besides what it does.', 'It was told besides.', '/** Answers the id. */'];
+  const text = [
+    'It starts anew.',
+    'What else there is besides what it does.',
+    'It was told besides.',
+    '/** Answers the id. */',
+  ];
   writeFileSync(file, text.join('\n'));
   const { status, stdout } = spawnSync(process.execPath, [script, file], { encoding: 'utf8' });
   expect(status).toBe(1);

@@ -243,7 +243,9 @@ test('a worker says what CLIENT_SERVER_MODE does not mean', async () => {
   };
   vi.stubEnv('CLIENT_SERVER_MODE', ' true ');
   expect(await warned({ wake: 'poll' })).toEqual([
-    expect.stringMatching(/^CLIENT_SERVER_MODE is TRUE, but without interop: 'nsj' this worker keeps its locks in the database/),
+    expect.stringMatching(
+      /^CLIENT_SERVER_MODE is TRUE, but without interop: 'nsj' this worker keeps its locks in the database/,
+    ),
   ]);
   expect(await warned({ worker: false })).toEqual([]);
   vi.stubEnv('CLIENT_SERVER_MODE', 'False');

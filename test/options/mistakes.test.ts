@@ -130,17 +130,11 @@ test('all mistakes are said at once', () => {
 });
 
 test('an unknown option is refused with a hint', () => {
-  expect(mistakes({ Concurrency: 5 })).toEqual([
-    `unknown option 'Concurrency': did you mean 'concurrency'?`,
-  ]);
-  expect(mistakes({ limiter: 5 })).toEqual([
-    `unknown option 'limiter': see docs/reference/options.md`,
-  ]);
+  expect(mistakes({ Concurrency: 5 })).toEqual([`unknown option 'Concurrency': did you mean 'concurrency'?`]);
+  expect(mistakes({ limiter: 5 })).toEqual([`unknown option 'limiter': see docs/reference/options.md`]);
   expect(mistakes({ retries: 5 })).toEqual([`unknown option 'retries': did you mean 'maxAttempts'?`]);
   expect(mistakes({ attempts: 5 })).toEqual([`unknown option 'attempts': did you mean 'maxAttempts'?`]);
-  expect(mistakes({ concurency: 5 })).toEqual([
-    `unknown option 'concurency': did you mean 'concurrency'?`,
-  ]);
+  expect(mistakes({ concurency: 5 })).toEqual([`unknown option 'concurency': did you mean 'concurrency'?`]);
   expect(mistakes({ recovery: { intervalms: 5_000 } })).toEqual([
     `unknown option 'recovery.intervalms': did you mean 'recovery.intervalMs'?`,
   ]);

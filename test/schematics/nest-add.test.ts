@@ -118,9 +118,7 @@ test.each(['imports,', 'imports: common,', 'imports: [...common].concat(A),'])(
     const module = appModule(options);
     const { files, log } = add({ ...onNest11, 'src/app.module.ts': module });
     expect(files['src/app.module.ts']).toBe(module);
-    expect(log[0]).toMatch(
-      /are not a plain list\. Add at the end: OrderPlacedModule, QueueModule\.forRoot/,
-    );
+    expect(log[0]).toMatch(/are not a plain list\. Add at the end: OrderPlacedModule, QueueModule\.forRoot/);
   },
 );
 

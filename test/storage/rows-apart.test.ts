@@ -41,7 +41,8 @@ test('what is apart is why nothing is claimed, until something is', () => {
   expect(apart.isAny).toBe(false);
   expect(apart.refusal).toBeUndefined();
   apart.add([row('7'), row('8')]);
-  const refusal = 'the database refuses every change to the attempts it would claim (2 attempts skipped): no 8';
+  const refusal =
+    'the database refuses every change to the attempts it would claim (2 attempts skipped): no 8';
   expect(apart.refusal).toBe(refusal);
   // Between two tries as well.
   now = 60_000;

@@ -5,7 +5,8 @@ import { OnQueueEvent, TaskHandler } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 
 const bench = useQueue();
-const refusal = /cannot work: it is a generator, and calling a generator runs none of it\. Make it an async method/;
+const refusal =
+  /cannot work: it is a generator, and calling a generator runs none of it\. Make it an async method/;
 
 test('generators are refused at start by name: handlers and listeners, sync and async', async () => {
   class Sync {

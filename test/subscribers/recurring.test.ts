@@ -72,7 +72,12 @@ test.each<readonly [string, unknown, string, string]>([
     'INPUT_INVALID',
     'timezone must be a time zone of the IANA',
   ],
-  ['a zone without clocks', { every: 60_000, timezone: 'UTC' }, 'INPUT_INVALID', 'timezone only applies to cron'],
+  [
+    'a zone without clocks',
+    { every: 60_000, timezone: 'UTC' },
+    'INPUT_INVALID',
+    'timezone only applies to cron',
+  ],
   ['a period in words', { every: '1h' }, 'INPUT_INVALID', 'every must be a whole number of milliseconds'],
   ['a field that is misspelt', { ...nightly, overlaps: 'skip' }, 'INPUT_INVALID', `did you mean 'overlap'?`],
   [

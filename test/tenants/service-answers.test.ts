@@ -84,7 +84,11 @@ test.each<readonly [string, Answer, RegExp]>([
   ['nothing', { text: '' }, /not JSON/],
   ['a list', { json: [secretMark] }, /JSON that is not an object/],
   ['null', { text: 'null' }, /JSON that is not an object/],
-  ['too much', { text: JSON.stringify({ x: secretMark.repeat(20_000) }) }, /answered with more than 65536 bytes/],
+  [
+    'too much',
+    { text: JSON.stringify({ x: secretMark.repeat(20_000) }) },
+    /answered with more than 65536 bytes/,
+  ],
   [
     'a redirect',
     (response) => response.writeHead(307, { location: `http://127.0.0.1:1/${secretMark}` }).end(),

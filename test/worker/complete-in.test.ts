@@ -99,7 +99,10 @@ test('together with ctx.db it is refused, because what ctx.db did would be lost'
     await ctx.completeIn(handleOf(tx));
   });
   expect(outcome).toMatchObject({
-    row: { status: 'falha', mensagem: expect.stringContaining('whose work would be lost: use only one of them') },
+    row: {
+      status: 'falha',
+      mensagem: expect.stringContaining('whose work would be lost: use only one of them'),
+    },
     effects: 0,
   });
 });

@@ -82,7 +82,9 @@ test('HALT of somebody who may only connect stops no worker, and is said once', 
   await nextEvent(app.events, 'task.completed');
   expect(app.worker.state).toBe('running');
   expect(warnings).toEqual([
-    expect.stringMatching(/^the notification HALT was ignored, as later ones will be: any role that may connect/),
+    expect.stringMatching(
+      /^the notification HALT was ignored, as later ones will be: any role that may connect/,
+    ),
   ]);
   await bench.pool.query(`drop role ${role}`);
 });

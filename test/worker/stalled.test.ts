@@ -74,7 +74,9 @@ test('a session that cannot come back is told once a minute, in the log, as an e
   expect(told.at(-1)).toEqual({ workerId: worker.id, reason, forMs: expect.any(Number) as number });
   expect(told.length).toBeGreaterThanOrEqual(1);
   expect(logger.of('error').at(-1)).toMatch(
-    new RegExp(`^worker ${worker.id} has been stalled for \\d+ s and takes no tasks: others may consider it lost`),
+    new RegExp(
+      `^worker ${worker.id} has been stalled for \\d+ s and takes no tasks: others may consider it lost`,
+    ),
   );
   expect(await healthOf(app)).toMatchObject({
     status: 'down',
@@ -130,7 +132,8 @@ test('a worker whose every row is refused says so likewise, though each row was 
   expect(worker.stalled).toBeUndefined();
   const stalled = nextEvent(events, 'worker.stalled');
   vi.advanceTimersByTime(60_000);
-  const reason = 'the database refuses every change to the attempts it would claim (1 attempt skipped): broken';
+  const reason =
+    'the database refuses every change to the attempts it would claim (1 attempt skipped): broken';
   expect(await stalled).toEqual({ workerId: worker.id, reason, forMs: 60_000 });
   expect(logger.of('error').at(-1)).toContain(`has been stalled for 60 s and takes no tasks: ${reason}`);
   expect(await healthOf(app)).toMatchObject({

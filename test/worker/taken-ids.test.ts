@@ -152,7 +152,9 @@ describe.each(layouts)('in a %s table', (_, layout) => {
     const id = await queue.insertTask({ topic: 'working', delayMs: 3_600_000 });
     await admin.cancel(id);
     await takeIds(bench, 1_000);
-    await expect(admin.retry(id)).rejects.toThrow(/id \d+ of public\.tasks is already taken: the sequence is behind/);
+    await expect(admin.retry(id)).rejects.toThrow(
+      /id \d+ of public\.tasks is already taken: the sequence is behind/,
+    );
   });
 });
 

@@ -40,7 +40,8 @@ export const checkCommand: Command = {
   examples: ['tarefa check', 'tarefa check --since 1d --json', 'tarefa check --newest 10000'],
   run: async (call): Promise<ExitCode> => {
     const { output, options, positionals } = call;
-    if (positionals.length > 0) throw new UsageError('check takes no arguments: it applies to the whole queue');
+    if (positionals.length > 0)
+      throw new UsageError('check takes no arguments: it applies to the whole queue');
     const since = timeOption(options, 'since');
     const newest = numberOption(options, 'newest', { least: 1, most: mostNewest });
     const seconds = numberOption(options, 'timeout', { least: 0.1, most: 86_400, whole: false });

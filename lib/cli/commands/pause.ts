@@ -25,7 +25,8 @@ export const resumeCommand: Command = {
   name: 'resume',
   summary: 'ends a pause, or lists what is paused',
   usage: '[--topic <topic> | --subscription <id>]',
-  description: 'Workers start these tasks again at once. Without an option, lists what is paused and since when.',
+  description:
+    'Workers start these tasks again at once. Without an option, lists what is paused and since when.',
   options,
   examples: ['tarefa resume --topic send-receipt'],
   run: (call) => steer(call, 'resume'),

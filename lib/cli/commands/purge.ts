@@ -27,7 +27,10 @@ export const purgeCommand: Command = {
       value: '<days>',
       description: 'how many days of history to keep. Default: QUEUE_PURGE_MAX_AGE, else 60',
     },
-    'dry-run': { type: 'boolean', description: 'counts what would be deleted, by topic, and changes nothing' },
+    'dry-run': {
+      type: 'boolean',
+      description: 'counts what would be deleted, by topic, and changes nothing',
+    },
     'full-speed': { type: 'boolean', description: 'does not leave half of the time to the queue' },
   },
   examples: ['tarefa purge --older-than 30 --dry-run', 'tarefa purge --older-than 30'],

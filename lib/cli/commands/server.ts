@@ -47,7 +47,8 @@ export const serverCommand: Command = {
     'message-timeout': {
       type: 'string',
       value: '<seconds>',
-      description: 'time limit for one message, and for the answer of a worker. Default: TIMEOUT_SOCKET_MESSAGE, else 5',
+      description:
+        'time limit for one message, and for the answer of a worker. Default: TIMEOUT_SOCKET_MESSAGE, else 5',
     },
   },
   examples: ['tarefa server', 'tarefa server --host 10.0.0.5 --allow-unauthenticated --max-clients 200'],

@@ -14,7 +14,8 @@ const purgeableEveryMs = 60_000;
 /** `tarefa status`. */
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'shows the state of the queue: counts, lag, running tasks, workers, sizes, what holds back cleanup',
+  summary:
+    'shows the state of the queue: counts, lag, running tasks, workers, sizes, what holds back cleanup',
   usage: '',
   description: `Costs about the same whatever the size of the table. Counts stop at a limit, and are then shown with a +: pending at
     ${count(countLimit)} of each topic, subscription and priority (fewer if there are more than 10 of these), scheduled and running at ${count(countLimit)}, ended at
@@ -38,7 +39,8 @@ export const statusCommand: Command = {
     since: {
       type: 'string',
       value: '<time>',
-      description: 'counts finished tasks that were due since this time: 2026-01-31, 30m, 24h, 7d. Default 1h',
+      description:
+        'counts finished tasks that were due since this time: 2026-01-31, 30m, 24h, 7d. Default 1h',
     },
     interop: {
       type: 'boolean',

@@ -33,7 +33,8 @@ export const workerCommand: Command = {
       type: 'string',
       multiple: true,
       value: '<address>',
-      description: 'an address, CIDR range or host name that requests may also go to, apart from the public internet',
+      description:
+        'an address, CIDR range or host name that requests may also go to, apart from the public internet',
     },
     redirects: {
       type: 'string',

@@ -148,9 +148,7 @@ function report(
     output.note(`and ${count(errorCount - errors.length, 'more line')} with errors`);
   if (errorCount > 0) {
     output.note(
-      isDry
-        ? `${count(errorCount, 'line')} with errors; ${count(tasks, 'valid task')}`
-        : standing(state),
+      isDry ? `${count(errorCount, 'line')} with errors; ${count(tasks, 'valid task')}` : standing(state),
     );
     return 3;
   }

@@ -9,7 +9,11 @@ import { numberOption, textOption } from '../option-values.js';
 
 /** What a task may say on the command line. */
 export const taskOptions: Readonly<Record<string, CommandOption>> = {
-  topic: { type: 'string', value: '<topic>', description: 'the topic of its handler, or of the subscriptions' },
+  topic: {
+    type: 'string',
+    value: '<topic>',
+    description: 'the topic of its handler, or of the subscriptions',
+  },
   payload: {
     type: 'string',
     value: '<text|@file|->',
@@ -46,7 +50,8 @@ export const taskOptions: Readonly<Record<string, CommandOption>> = {
   'unique-while': {
     type: 'string',
     value: '<live|pending>',
-    description: 'how long it keeps its key: until it is finished (live, the default), or until it starts (pending)',
+    description:
+      'how long it keeps its key: until it is finished (live, the default), or until it starts (pending)',
   },
   'unique-window': {
     type: 'string',
@@ -155,8 +160,7 @@ async function readAll(stream: NodeJS.ReadableStream, maxBytes: number): Promise
 
 function textOf(bytes: Buffer, name: string): string {
   const text = decodeUtf8(bytes);
-  if (text === undefined)
-    throw new UsageError(`the payload in ${name} is not UTF-8: save it as UTF-8`);
+  if (text === undefined) throw new UsageError(`the payload in ${name} is not UTF-8: save it as UTF-8`);
   return text.replace(/\r?\n$/, '');
 }
 

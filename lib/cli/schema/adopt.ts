@@ -45,8 +45,7 @@ export const adoptCommand: Command = {
     },
     'give-back': {
       type: 'boolean',
-      description:
-        'attempts that are processando but locked by nobody become pendente and run again',
+      description: 'attempts that are processando but locked by nobody become pendente and run again',
     },
     'drop-old-indexes': {
       type: 'boolean',

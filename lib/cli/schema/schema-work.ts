@@ -58,9 +58,13 @@ export async function withSchemaSession<T>(
     return await work(session);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new TarefaError('SCHEMA_BUSY', 'interrupted: what was done stays. Run the command again to continue', {
-      cause: error,
-    });
+    throw new TarefaError(
+      'SCHEMA_BUSY',
+      'interrupted: what was done stays. Run the command again to continue',
+      {
+        cause: error,
+      },
+    );
   } finally {
     bar.end();
     await session.close();

@@ -9,7 +9,8 @@ export const redactOption: Readonly<Record<'redact', CommandOption>> = {
     type: 'string',
     multiple: true,
     value: '<name>',
-    description: 'a name or path whose values are hidden, in addition to those that are secret by their names',
+    description:
+      'a name or path whose values are hidden, in addition to those that are secret by their names',
   },
 };
 

@@ -106,9 +106,7 @@ function showRunning(output: Output, { running, runningTotal }: StatusReport): v
         subscriptionId,
         attempt,
         readableDuration(runningMs),
-        workerId === null
-          ? 'another program'
-          : `${workerId}${host === null ? '' : ` (${host}, pid ${pid})`}`,
+        workerId === null ? 'another program' : `${workerId}${host === null ? '' : ` (${host}, pid ${pid})`}`,
       ]),
   );
   const more = runningTotal.count - mostRunning;

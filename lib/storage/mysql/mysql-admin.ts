@@ -95,9 +95,7 @@ export class MysqlAdmin implements TaskAdmin {
   }
 
   async retry(id: string): Promise<string | undefined> {
-    return this.#retry(id, sql.hasFailedForGood, (run, failed) =>
-      restart(run, this.#tables, idsOf(failed)),
-    );
+    return this.#retry(id, sql.hasFailedForGood, (run, failed) => restart(run, this.#tables, idsOf(failed)));
   }
 
   /** A delivery carries what was published, and is left alone. */

@@ -59,8 +59,7 @@ export class WebhookGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<SignedRequest>();
     const secrets = await this.#secrets(request, context);
-    if (secrets.length === 0)
-      throw refusal('secret-unknown', 'no secret was found to verify this webhook');
+    if (secrets.length === 0) throw refusal('secret-unknown', 'no secret was found to verify this webhook');
     const { toleranceSeconds } = this.#options;
     try {
       verifySignature(secrets, request.headers, bodyOf(request), {

@@ -3,12 +3,7 @@ import { hiddenInTransaction } from '../../storage/transaction-errors.js';
 import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
 import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
-import {
-  type HandlerContext,
-  type RunDeps,
-  readReturn,
-  type RecordedReturn,
-} from './handler-context.js';
+import { type HandlerContext, type RunDeps, readReturn, type RecordedReturn } from './handler-context.js';
 
 /** How one run of an attempt's handler ended. `Conclusion` turns it into the attempt's outcome. */
 export type RunEnd =

@@ -235,8 +235,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'upkeep.families': 'only reads, after a refused purge',
   'workers.haltAll': 'one statement of an operator: test/worker/halt',
   'workers.detachedOn': 'only reads, every few seconds',
-  'workers.revive':
-    'before the first claim, and after a lost session; a worker that dies is found anyway',
+  'workers.revive': 'before the first claim, and after a lost session; a worker that dies is found anyway',
   'workers.renewLease': 'repeated by the thread: test/coordination/lease',
   'workers.findMissing': 'as liveness.findMissing, which calls it',
   'workers.runAlone': 'a lock of a transaction, which goes with it',
@@ -252,7 +251,8 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'inserts.insertMany': 'as inserts.insert',
   'inserts.into': 'keeps what the start has found, and sends nothing',
   'inserts.listEquivalent': 'only reads, for a producer',
-  'endpoints.pausedRoutes': 'only reads, before a claim; a turn to probe that is lost passes on after its time',
+  'endpoints.pausedRoutes':
+    'only reads, before a claim; a turn to probe that is lost passes on after its time',
   'endpoints.haveUrls': 'only reads, when a route turns up',
   'endpoints.address': 'only reads, before a request',
   'endpoints.find': 'only reads, for an operator',

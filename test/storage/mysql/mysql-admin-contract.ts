@@ -312,7 +312,7 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
     const rules = { failures: 6, restMs: 0, longestRestMs: 0 };
     await Promise.all(Array.from({ length: 6 }, () => endpoints.noteFailure('s', 0, rules)));
     const paused = await Promise.all(Array.from({ length: 4 }, () => endpoints.pausedRoutes(60_000, 60_000)));
-    expect(holds.flat()).toHaveLength(3);
+    expect(paused.flat()).toHaveLength(3);
     const [health] = (await endpoints.list()) ?? [];
     expect(health).toMatchObject({ subscriptionId: 's', failures: 6 });
   });

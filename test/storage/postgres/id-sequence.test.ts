@@ -95,7 +95,9 @@ test('a table that is locked keeps no start waiting', async () => {
     await other.query('begin; lock table tasks');
     return warnings();
   });
-  expect(told).toEqual([expect.stringMatching('ahead of their sequence: canceling statement due to lock timeout')]);
+  expect(told).toEqual([
+    expect.stringMatching('ahead of their sequence: canceling statement due to lock timeout'),
+  ]);
 });
 
 test('only an id that is taken is explained', async () => {
