@@ -171,10 +171,7 @@ export function readTaskFields<Other extends string = never>(
 /** Words of BullMQ for what is not said at an insert. */
 const saidElsewhere: ReadonlyMap<string, string> = new Map(
   [
-    {
-      words: ['repeat', 'cron', 'every'],
-      text: 'use @Recurring or QueueAdmin.schedules for recurring tasks',
-    },
+    { words: ['repeat', 'cron', 'every'], text: 'use @Recurring or QueueAdmin.schedules' },
     {
       words: ['removeOnComplete', 'removeOnFail'],
       text: 'purgeMaxAgeDays of the queue sets how long finished tasks are kept',
@@ -208,11 +205,7 @@ export function encodePayload(payload: unknown, maxBytes: number): string | null
     );
   }
   if (text.includes('\0')) {
-    throw invalid(
-      'payload',
-      'text with a NUL character',
-      'cannot be stored: PostgreSQL text cannot contain it',
-    );
+    throw invalid('payload', 'text with a NUL character', 'cannot be stored as PostgreSQL text');
   }
   return text;
 }

@@ -157,7 +157,7 @@ test.each([
 ])('a task at %s is refused: there is no such time, or PostgreSQL has none', async (runAt) => {
   await expect(queue.insertTask({ runAt })).rejects.toMatchObject({
     code: 'INPUT_INVALID',
-    message: expect.stringContaining('of a day that exists, in the years 1 to 9999') as unknown,
+    message: expect.stringContaining('on a day that exists, in the years 1 to 9999') as unknown,
   });
 });
 

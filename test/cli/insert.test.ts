@@ -219,7 +219,7 @@ test('what is wrong with a line is said with its number and not with its payload
     /^line 6: a task has no field "topc": did you mean 'topic'\?/,
     /^line 7: a task has no field "__proto__"$/,
     /^line 8: the payload has 1200000 bytes, more than maxPayloadBytes \(1048576\)$/,
-    /^line 9: payload cannot be stored: PostgreSQL text cannot contain it/,
+    /^line 9: payload cannot be stored as PostgreSQL text/,
     /^line 10: is not valid JSON/,
     /^line 11: topic has more than 250 characters$/,
     /^line 12: delayMs must be a number of milliseconds/,

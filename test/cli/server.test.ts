@@ -50,7 +50,7 @@ test('makes the tables, wakes a worker when a task is due, keeps its locks, and 
   expect(await worker.call('sleep()')).toBe('True');
   const { code, stdout, stderr } = await stop();
   expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toMatch(/made .*tasks/);
+  expect(stdout).toMatch(/created .*tasks/);
   await Promise.all([worker.closed, routine.closed]);
 });
 

@@ -83,7 +83,7 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
   ['a group that is too long', { group: 'x'.repeat(41) }, /group has more than 40/],
   ['a group that is no text', { group: {} }, /group must be text/],
   ['NUL in a text', { externalKey: 'a\0b' }, /externalKey must not contain a NUL/],
-  ['NUL in the payload', { payload: 'a\0b' }, /payload cannot be stored: PostgreSQL text cannot contain it/],
+  ['NUL in the payload', { payload: 'a\0b' }, /payload cannot be stored as PostgreSQL text/],
   ['a fractional tenant', { tenant: 1.5 }, /tenant must be a whole number/],
   ['a tenant that is no number', { tenant: 'shop' }, /tenant must be a whole number/],
   ['an empty tenant', { tenant: '' }, /tenant must be a whole number/],

@@ -150,7 +150,7 @@ test.each<readonly [string, (standIn: StandIn) => void, RegExp]>([
     (standIn) => (standIn.onGrant = () => ({ status: 401 })),
     /token service .* answered 401/,
   ],
-  ['no JSON', (standIn) => (standIn.onAsk = () => ({ text: `<${secretMark}>` })), /not JSON/],
+  ['no JSON', (standIn) => (standIn.onAsk = () => ({ text: `<${secretMark}>` })), /did not answer with JSON/],
   [
     'a wrong password for the database',
     (standIn) =>

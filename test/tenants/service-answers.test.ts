@@ -81,7 +81,7 @@ test.each<readonly [string, Answer, RegExp]>([
   ['500', { status: 500, text: secretMark }, /answered 500/],
   ['404', { status: 404, text: secretMark }, /answered 404/],
   ['no JSON', { text: `{"password":"${secretMark}"` }, /did not answer with JSON$/],
-  ['nothing', { text: '' }, /not JSON/],
+  ['nothing', { text: '' }, /did not answer with JSON/],
   ['a list', { json: [secretMark] }, /JSON that is not an object/],
   ['null', { text: 'null' }, /JSON that is not an object/],
   [

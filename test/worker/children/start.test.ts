@@ -238,7 +238,7 @@ test('the options are checked, all at once', async () => {
   const isolation = { module: './tasks.js', threads: 0, maxMemoryMb: 1, thread: 2 };
   await expect(bench.start({ isolation })).rejects.toMatchObject({
     message: expect.stringMatching(
-      /no option 'isolation\.thread'[^]*isolation\.maxMemoryMb must be[^]*isolation\.module must be the file: URL[^]*isolation\.threads must be/,
+      /unknown option 'isolation\.thread'[^]*isolation\.maxMemoryMb must be[^]*isolation\.module must be the file: URL[^]*isolation\.threads must be/,
     ) as unknown,
   });
 });
