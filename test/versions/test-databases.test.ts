@@ -14,6 +14,7 @@ const folders = [
   'maintenance',
   'observability/history',
   'subscribers',
+  'tenants',
   'terminus',
   'testing',
   'webhooks',
@@ -28,7 +29,7 @@ test('every test of what the library does runs on MariaDB and MySQL, or has a re
   for (const path of await listTests()) {
     // A type of the seam is no database.
     const speaks =
-      /(?<!lib\/storage\/)database\.js|adopted-parts|queue-bench|recovery-bench|dashboard-bench|group-bench|detached-kills|startApp/;
+      /(?<!lib\/storage\/)database\.js|adopted-parts|queue-bench|recovery-bench|dashboard-bench|group-bench|detached-kills|useTenants|useMysqlTenant|startApp/;
     if (speaks.test(await readFile(join(root, path), 'utf8'))) found.push(path);
   }
   expect([...files, ...Object.keys(postgres)].toSorted()).toEqual(found.toSorted());
