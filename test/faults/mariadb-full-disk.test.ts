@@ -91,10 +91,10 @@ async function repeatUntilFull(write: () => Promise<unknown>): Promise<void> {
   for (;;) {
     const refusal = await write().then(
       () => undefined,
-      (error: unknown) => error,
+      (error: Error) => error.message,
     );
     if (refusal === undefined) continue;
-    expect(String(refusal)).toMatch(/ENOSPC|is full/);
+    expect(refusal).toMatch(/ENOSPC|is full/);
     return;
   }
 }

@@ -59,7 +59,12 @@ const passwords = [
   [
     'nats',
     'a token',
-    { ...kinds.nats, locked: () => ['--auth', 'open sesame'], wrong: { token: 'sesame' }, right: { token: 'open sesame' } },
+    {
+      ...kinds.nats,
+      locked: () => ['--auth', 'open sesame'],
+      wrong: { token: 'sesame' },
+      right: { token: 'open sesame' },
+    },
   ],
 ] as const;
 
