@@ -18,6 +18,7 @@ export function passedOf({ assertionResults }) {
 
 /** Of a failed property the seed, the counterexample and the error as well: without them it cannot be run again. */
 function firstLine(text) {
-  const lines = text.split('\n');
+  // Of a test that has timed out Vitest reports where it stands, without its message.
+  const lines = text.replace('Error: STACK_TRACE_ERROR', 'Error: timed out').split('\n');
   return lines[0].includes('Property failed') ? lines.slice(0, 12).join('\n  ') : lines[0];
 }

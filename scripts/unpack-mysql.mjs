@@ -20,7 +20,7 @@ const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 /** What is unpacked, and the oldest version that the library works with. */
 export const servers = {
   mariadb: { title: 'MariaDB', program: 'mariadbd', oldest: [10, 8, 0], unpack: unpackMariadb },
-  mysql: { title: 'MySQL', program: 'mysqld', oldest: [8, 0, 16], unpack: unpackMysql },
+  mysql: { title: 'MySQL', program: 'mysqld', oldest: [8, 0, 22], unpack: unpackMysql },
 };
 
 /** The folder of an unpacked server, if there is one; it was tried when it was unpacked. */

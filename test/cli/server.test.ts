@@ -119,6 +119,16 @@ test('a process that has a worker itself gives no locks, though its worker has n
   for (const lock of [1, 2]) expect(await worker.call(`try_lock(${lock})`)).toBe('False');
 });
 
+test('an application that only serves gives locks', async () => {
+  const { notifyPort, lockPort, stop } = await serve();
+  await stop();
+  const app = await startApp(database, { server: { notifyPort, lockPort }, worker: false });
+  onTestFinished(() => app.close());
+  const [routine, other] = [await NsjSocket.open(lockPort), await NsjSocket.open(lockPort)];
+  expect(await routine.call('try_lock(1)')).toBe('True');
+  expect(await other.call('try_lock(1)')).toBe('False');
+});
+
 test('tasks that are not due wake nobody', async () => {
   const { notifyPort, stop } = await serve(['--check-interval', '0.01']);
   await database.pool.query('truncate tasks');

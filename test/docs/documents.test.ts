@@ -19,6 +19,13 @@ test('README makes the promise in its own words, and nobody promises more', () =
   expect(boastful.map(({ path }) => path)).toEqual([]);
 });
 
+test('every document that names SingleStore says that the library was not run there', () => {
+  const silent = documents.filter(
+    ({ text }) => /single_?store/i.test(text) && !/not run on SingleStore/i.test(text),
+  );
+  expect(silent.map(({ path }) => path)).toEqual([]);
+});
+
 test('every document can be found from the index', () => {
   const index = documentAt('docs/README.md').text;
   const missing = documents

@@ -1,8 +1,10 @@
 import type { Command } from '../../lib/cli/command.js';
 import { commands } from '../../lib/cli/commands.js';
 import { commonOptions } from '../../lib/cli/common-options.js';
+import { mysqlScript } from '../../lib/cli/schema/mysql-script.js';
 import { commandParagraphs, optionTitle, usageLine } from '../../lib/cli/help.js';
 import { errorTable } from '../../lib/index.js';
+import { queueTables as mysqlTables } from '../../lib/storage/mysql/identifiers.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { schemaScript } from '../../lib/storage/postgres/schema/schema-statements.js';
 import { adoptedSections } from './adopted-parts.js';
@@ -50,6 +52,8 @@ export const sections: Readonly<Record<string, () => string>> = {
       .join('\n\n'),
   ...adoptedSections,
   schema: () => `\`\`\`sql\n${shopScript()}\n\`\`\``,
+  // No statements that a driver takes: some lines are for the client `mysql`.
+  'mysql-schema': () => `\`\`\`text\n${mysqlShopScript()}\n\`\`\``,
 };
 
 /** A document with its generated sections as they are now. */
@@ -230,4 +234,10 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
 function shopScript(): string {
   const tables = queueTables('public', 'shop_queue', { schema: 'public', table: 'shop_queue_subscriber' });
   return schemaScript(tables, 'shop_queue', { webhooks: true }).trimEnd();
+}
+
+/** The same for MySQL and MariaDB, where the database is called `shop`. */
+function mysqlShopScript(): string {
+  const tables = mysqlTables('shop', 'shop_queue', { schema: 'shop', table: 'shop_queue_subscriber' });
+  return mysqlScript(tables, true).trimEnd();
 }

@@ -9,6 +9,7 @@ import {
   ownColumns,
   subscriptionColumns,
 } from '../../lib/storage/postgres/schema/schema.js';
+import * as mysql from '../../lib/storage/mysql/schema/schema.js';
 import { createDatabase } from '../support/database.js';
 import { startApp } from '../support/queue-app.js';
 import { documentAt, documents, pathOf } from './documents.js';
@@ -120,6 +121,21 @@ test('the tables of columns are those of the schema', () => {
   );
 });
 
+test('the types on MySQL, the computed columns and the indexes are those of the schema there', () => {
+  const path = 'docs/reference/table.md';
+  const typed = ({ name, type }: mysql.ColumnDefinition): string[] => [name, type];
+  const documented = (section: string): string[][] =>
+    rowsOf(path, section).map(([name = '', , type = '']) => [name, type]);
+  expect(documented('columns')).toEqual([...mysql.contractColumns, ...mysql.ownColumns].map(typed));
+  expect(documented('subscription-columns')).toEqual(mysql.subscriptionColumns.map(typed));
+  expect(rowsOf(path, 'computed-columns').map((row) => row.slice(0, 2))).toEqual(
+    mysql.computedColumns.map(typed),
+  );
+  expect(rowsOf(path, 'mysql-indexes').map((row) => row.slice(0, 3))).toEqual(
+    mysql.queueIndexes.map(({ name, unique = false, on }) => [name, unique ? 'yes' : '', on.slice(1, -1)]),
+  );
+});
+
 test('the table of statuses is that of the library', () => {
   const documented = rowsOf('docs/reference/table.md', 'statuses').map(([column, name]) => [name, column]);
   expect(Object.fromEntries(documented)).toEqual(statusColumn);
@@ -178,7 +194,7 @@ function rowsOf(path: string, name: string): string[][] {
 }
 
 /** `not null`, `0` becomes `not null default 0`, as the schema writes it. */
-function withoutMeaning([name = '', type = '', fallback = '']: string[]): string[] {
+function withoutMeaning([name = '', type = '', , fallback = '']: string[]): string[] {
   if (fallback === '' || fallback === 'sequence' || fallback === 'primary key') return [name, type, fallback];
   const [first = '', second] = fallback.split(', ');
   if (first === 'not null') return [name, type, second === undefined ? first : `not null default ${second}`];

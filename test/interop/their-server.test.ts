@@ -101,7 +101,7 @@ async function join(
   return { locks, lost: lost.promise };
 }
 
-test('a process that stood still takes no answer for that of another call: it connects again, and its locks are free', async () => {
+test('a process that stood still takes no answer for that of another call: it connects again, and locks what it held', async () => {
   const server = await NsjServer.start({ areDue: async () => true, timeoutMs: 1_000 });
   const { locks, lost } = await join(server, 1_000);
   expect(await locks.take(['17'])).toEqual(new Set(['17']));
@@ -112,11 +112,12 @@ test('a process that stood still takes no answer for that of another call: it co
   await lost;
   await until(async () => locks.isJoined, 'the server to hear it again');
   const other = await NsjSocket.open(server.lockPort);
-  expect(await other.call('try_lock(17)')).toBe('True');
-  expect(await locks.keep(['17'])).toBe(false);
-  await other.call('release_lock(17)');
-  expect(await locks.keep(['17'])).toBe(true);
   expect(await other.call('try_lock(17)')).toBe('False');
+  expect(await other.call('try_lock(18)')).toBe('True');
+  expect(await locks.keep(['17', '18'])).toBe(false);
+  await other.call('release_lock(18)');
+  expect(await locks.keep(['17', '18'])).toBe(true);
+  expect(await other.call('try_lock(18)')).toBe('False');
 });
 
 test('before the server hears it, a process takes no task and no turn, but where somebody waits for it', async () => {

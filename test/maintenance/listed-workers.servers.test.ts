@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import type { QueueApp } from '../support/queue-app.js';
+import { unlessTold } from '../support/run-database.js';
 import { until } from '../support/waiting.js';
 import { useRecoveryBench } from './recovery-bench.js';
 
@@ -15,7 +16,10 @@ class Handlers {
 }
 
 /** It looks for lost workers when it is told to. */
-const passive = { recovery: { intervalMs: 3_600_000, confirmMs: 50, graceMs: 0 }, pollIntervalMs: 0 };
+const passive = {
+  recovery: { intervalMs: 3_600_000, confirmMs: 50, graceMs: 0 },
+  pollIntervalMs: unlessTold,
+};
 
 function start(): Promise<QueueApp> {
   return bench.start({ handlers: [Handlers], ...passive });

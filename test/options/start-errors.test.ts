@@ -199,17 +199,27 @@ test.each([
   }
 });
 
-test('a server that is too old is refused by its version: at a start, and before its tables are changed', async () => {
+test.each([
+  [
+    'is too old',
+    `current_setting(name text) returns text language sql as $$
+      select case name when 'server_version_num' then '120022' when 'server_version' then '12.22' else pg_catalog.current_setting(name) end
+    $$`,
+    'the server is PostgreSQL 12.22; a queue needs PostgreSQL 13 or newer.',
+  ],
+  [
+    'only speaks like PostgreSQL',
+    `version() returns text language sql as $$ select 'CockroachDB CCL v24.3.1 (x86_64-pc-linux-gnu)' $$`,
+    'the server is CockroachDB, which ignores advisory locks',
+  ],
+])('a server that %s is refused: at a start, and before its tables are changed', async (_, told, text) => {
   const name = new URL(database.url).pathname.slice(1);
   // What stands before `pg_catalog` is called in place of what is in it.
   await database.pool.query(`
     create schema old;
-    create function old.current_setting(name text) returns text language sql as $$
-      select case name when 'server_version_num' then '120022' when 'server_version' then '12.22' else pg_catalog.current_setting(name) end
-    $$;
+    create function old.${told};
     alter database ${name} set search_path = old, pg_catalog, public`);
   try {
-    const text = 'the server is PostgreSQL 12.22; a queue needs PostgreSQL 13 or newer.';
     for (const schema of ['create', 'check'] as const) {
       expect(await refusal(database.url, { schema })).toMatchObject({
         code: 'OPTIONS_INVALID',

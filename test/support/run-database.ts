@@ -4,6 +4,9 @@ import type { MysqlFlavour } from './mysql-server.js';
 /** On what the tests of the library's behaviour run: `TAREFA_TEST_DATABASE`, or PostgreSQL. */
 export const runsOn = (process.env['TAREFA_TEST_DATABASE'] || 'postgres') as 'postgres' | MysqlFlavour;
 
+/** On which of the two the tests run that are not for PostgreSQL. */
+export const mysqlOfRun: MysqlFlavour = runsOn === 'mysql' ? 'mysql' : 'mariadb';
+
 /** For what only PostgreSQL has or does. */
 export const onPostgres = runsOn === 'postgres';
 

@@ -33,17 +33,21 @@ export function nextEvent<Name extends QueueEventName>(
   return next;
 }
 
-/** Asks until the answer is given: for what only the database can tell. Fails after `withinMs`. */
+/**
+ * Asks until the answer is given: for what only the database can tell. Fails after `withinMs`.
+ *
+ * @param what is waited for; a function says as well how it stands then
+ */
 export async function until<T>(
   ask: () => Promise<T | undefined | false | null>,
-  what: string,
+  what: string | (() => string),
   withinMs = 20_000,
 ): Promise<T> {
   const deadline = now() + withinMs;
   for (;;) {
     const answer = await ask();
     if (answer) return answer;
-    if (now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    if (now() > deadline) throw new Error(`not within ${withinMs} ms: ${typeof what === 'string' ? what : what()}`);
     await pause(20);
   }
 }

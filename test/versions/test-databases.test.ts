@@ -14,6 +14,8 @@ const folders = [
   'maintenance',
   'observability/history',
   'subscribers',
+  'tenants',
+  'terminus',
   'testing',
   'webhooks',
   'worker',
@@ -27,12 +29,10 @@ test('every test of what the library does runs on MariaDB and MySQL, or has a re
   for (const path of await listTests()) {
     // A type of the seam is no database.
     const speaks =
-      /(?<!lib\/storage\/)database\.js|adopted-parts|queue-bench|recovery-bench|dashboard-bench|group-bench|startApp/;
+      /(?<!lib\/storage\/)database\.js|adopted-parts|queue-bench|recovery-bench|dashboard-bench|group-bench|detached-kills|useTenants|useMysqlTenant|startApp/;
     if (speaks.test(await readFile(join(root, path), 'utf8'))) found.push(path);
   }
-  // Those that take a process or a server of their own run there where they say something new.
-  const ordinary = files.filter((path) => !path.endsWith('.servers.test.ts'));
-  expect([...ordinary, ...Object.keys(postgres)].toSorted()).toEqual(found.toSorted());
+  expect([...files, ...Object.keys(postgres)].toSorted()).toEqual(found.toSorted());
   expect(files.toSorted()).toEqual(files);
   expect(Object.values(postgres).filter((reason) => reason.length < 10)).toEqual([]);
 });
@@ -50,5 +50,5 @@ async function listTests(): Promise<readonly string[]> {
       return names.map((name) => `test/${folder}/${name}`);
     }),
   );
-  return lists.flat().filter((path) => /(?<!\.browser|\.servers|\.long)\.test\.ts$/.test(path));
+  return lists.flat().filter((path) => /(?<!\.browser|\.long)\.test\.ts$/.test(path));
 }

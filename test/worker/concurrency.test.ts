@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, expect, test } from 'vitest';
 import { Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
 import type { QueueAppOptions } from '../support/queue-app.js';
@@ -197,11 +198,12 @@ test('the limit of a subscriber counts for its deliveries, and publications are 
   const mostHeld = await watchHeld();
   await bench.pool.query(`insert into tasks_subscriber (id, processo) values ('s', 'published')`);
   for (let n = 0; n < 6; n += 1) await queue.insertTaskPubSub({ topic: 'published' });
-  await until(async () => {
-    const { sucesso, processando } = await countStatuses(bench.pool);
-    return sucesso === 6 && processando === 1;
-  }, 'all to be published, and one delivery to run');
-  expect(await countStatuses(bench.pool)).toEqual({ sucesso: 6, processando: 1, pendente: 5 });
+  const isSo = { sucesso: 6, processando: 1, pendente: 5 };
+  let counts: unknown;
+  await until(
+    async () => isDeepStrictEqual((counts = await countStatuses(bench.pool)), isSo),
+    () => `all to be published, and one delivery to run, of which ${running} run: ${JSON.stringify(counts)}`,
+  );
   end.resolve();
   await until(async () => (await countStatuses(bench.pool))['sucesso'] === 12, 'all to be delivered');
   expect(await mostHeld()).toBeLessThanOrEqual(4);

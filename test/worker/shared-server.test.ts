@@ -8,13 +8,13 @@ import { NsjSocket } from '../coordination/tcp/nsj-socket.js';
 
 const { pool, url } = await useDatabase();
 
-/** Our server, and the port of it where workers of nsj-queue-lib lock. */
-async function serve(): Promise<Served & { readonly theirs: NsjSocket }> {
+/** Our server, on free ports or those of another, and the port of it where workers of nsj-queue-lib lock. */
+async function serve({ notifyPort = 0, lockPort = 0 }: Partial<Served> = {}): Promise<Served & { readonly theirs: NsjSocket }> {
   const server = await serveByCli({
     DATABASE_URL: url,
     QUEUE_TABLE: 'tasks',
-    NOTIFY_SERVICE_PORT: '0',
-    LOCK_SERVICE_PORT: '0',
+    NOTIFY_SERVICE_PORT: String(notifyPort),
+    LOCK_SERVICE_PORT: String(lockPort),
     CHECK_TASKS_INTERVAL: '0.05',
   });
   onTestFinished(() => void server.stop());
@@ -73,6 +73,34 @@ test('a task that the other kind has locked is left to it, and what runs here is
   expect(await statuses()).toMatchObject({ long: 'sucesso', theirs: 'pendente' });
   await theirs.call(`release_lock(${locked})`);
   await until(async () => (await statuses())['theirs'] === 'sucesso', 'it to run here after all');
+});
+
+test('a server that is restarted gives nobody else the lock of a task that runs here', async () => {
+  const server = await serve();
+  await insert(['long']);
+  const long = await idOf('long');
+  const [started, end] = [deferred(), deferred()];
+  class Ours {
+    @TaskHandler()
+    async run(): Promise<void> {
+      started.resolve();
+      await end.promise;
+    }
+  }
+  // All its slots are taken: nothing but the lost connection tells it to lock again.
+  await share({ handlers: [Ours], concurrency: 1, waitNotifyIntervalSeconds: 600 });
+  await started.promise;
+  await server.stop();
+  const { theirs } = await serve(server);
+  const given: string[] = [];
+  await until(async () => {
+    given.push(await theirs.call(`try_lock(${long})`));
+    return (await theirs.call('try_lock(1000)')) === 'True';
+  }, 'the server to give locks again');
+  given.push(await theirs.call(`try_lock(${long})`));
+  expect(given).not.toContain('True');
+  end.resolve();
+  await until(async () => (await theirs.call(`try_lock(${long})`)) === 'True', 'the lock to be given back');
 });
 
 test('who changes a scheduled task waits for the notify job of the other kind', async () => {

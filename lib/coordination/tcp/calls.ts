@@ -5,10 +5,12 @@ export interface SentRing {
   readonly message: unknown;
 }
 
-/** What a client asks the server for. Those of nsj-queue-lib know neither `listen` nor `ring` nor `joined`. */
+/** What a client asks the server for. Those of nsj-queue-lib know neither `listen` nor `ring`, `hold` nor `joined`. */
 export type Call =
   | { readonly name: 'try_lock' | 'release_lock'; readonly lock: string }
   | { readonly name: 'sleep' | 'halt' | 'halt_server' | 'close' }
+  /** Without a lock it asks whether the server knows the call. */
+  | { readonly name: 'hold'; readonly lock: string | undefined }
   | { readonly name: 'joined'; readonly worker: string }
   | { readonly name: 'listen'; readonly queue: string }
   | { readonly name: 'ring'; readonly ring: SentRing };
@@ -20,6 +22,8 @@ export function readCall(message: string): Call | undefined {
     case 'try_lock':
     case 'release_lock':
       return /^\d{1,19}$/.test(argument) ? { name, lock: argument.replace(/^0+(?=\d)/, '') } : undefined;
+    case 'hold':
+      return /^\d{0,19}$/.test(argument) ? { name, lock: argument || undefined } : undefined;
     case 'sleep':
     case 'halt':
     case 'halt_server':
@@ -38,6 +42,11 @@ export function readCall(message: string): Call | undefined {
     default:
       return undefined;
   }
+}
+
+/** What a worker of this library says before it joins, of each task that it runs; without one it asks whether the server is ours. */
+export function holdCall(taskId = ''): string {
+  return `hold(${taskId})`;
 }
 
 /** What a worker of this library says that locks here what it runs. */

@@ -203,6 +203,10 @@ export class CoordinationServer {
       case 'close':
         this.#locks.releaseAll(client);
         return true;
+      // Whoever may lock at all is not asked: the worker has run it since before this server was started.
+      case 'hold':
+        if (worker) return false;
+        return call.lock === undefined || this.#take(call.lock, client);
       case 'joined':
         if (worker) return false;
         client.joinedAs = call.worker;
@@ -221,10 +225,14 @@ export class CoordinationServer {
 
   /** Held while it is asked about: nobody else gets it meanwhile. */
   async #tryLock(lock: string, client: Client): Promise<boolean> {
-    if (this.#locks.countOf(client) >= mostLocks || !this.#locks.take(lock, client)) return false;
+    if (!this.#take(lock, client)) return false;
     const may = await this.#parts.mayLock(this.#joined);
     if (!may) this.#locks.release(lock, client);
     return may;
+  }
+
+  #take(lock: string, client: Client): boolean {
+    return this.#locks.countOf(client) < mostLocks && this.#locks.take(lock, client);
   }
 
   get #joined(): ReadonlySet<string> {

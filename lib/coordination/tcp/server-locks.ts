@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ResolvedSharedServer } from '../../options/shared-server.js';
 import { Backoff } from '../../timing/backoff.js';
-import { joinedCall } from './calls.js';
+import { holdCall, joinedCall } from './calls.js';
 import { ServerLink } from './server-link.js';
 
 /** The lock of the notify job of nsj-queue-lib, which is that of task 3 as well. */
@@ -15,8 +15,10 @@ const briefEveryMs = 15_000;
 
 /**
  * Locks of tasks in the server that workers of nsj-queue-lib lock in as well. Our server hears whoever says that it has joined. Theirs
- * hears a worker from NOTIFY until it says that it sleeps, and this one never says so. So it can lock whenever it finds something, and what
- * it holds is free as soon as its connection is gone.
+ * hears a worker from NOTIFY until it says that it sleeps, and this one never says so. So it can lock whenever it finds something.
+ *
+ * What it holds is free as soon as its connection is gone, as when the server is restarted. Our server gives others no locks until all
+ * workers have joined, and each locks what it runs before it joins: so nobody else gets that. Theirs gives it to whoever asks first.
  *
  * While a worker says nothing for as long as a message may take, that server handles its last call again, and answers it again. So
  * there is a call in time that does no harm, and whoever comes too late for it connects again.
@@ -26,6 +28,7 @@ export class ServerLocks {
   /** Told, once each time, that nothing can be locked, and that it can again (undefined). */
   readonly #changed: (problem: string | undefined) => void;
   readonly #backoff = new Backoff({ firstMs: 200, mostMs: 5_000 });
+  /** While the connection is lost: what is locked again once it is back. */
   readonly #held = new Set<string>();
   /** Once the server hears it. */
   #link: ServerLink | undefined;
@@ -61,7 +64,7 @@ export class ServerLocks {
   async keep(ids: readonly string[]): Promise<boolean> {
     const wanted = new Set(ids);
     for (const id of [...this.#held].filter((one) => !wanted.has(one))) {
-      await this.#joined?.call(`release_lock(${id})`).catch(() => undefined);
+      await this.#joined?.call(releaseCall(id)).catch(() => undefined);
       this.#held.delete(id);
     }
     const missing = ids.filter((id) => !this.#held.has(id));
@@ -119,17 +122,17 @@ export class ServerLocks {
   }
 
   async #under<T>(link: ServerLink, work: () => Promise<T>): Promise<T | undefined> {
-    if (!(await link.call(`try_lock(${notifyJob})`).catch(() => false))) return undefined;
+    if (!(await link.call(tryLockCall(notifyJob)).catch(() => false))) return undefined;
     try {
       return await work();
     } finally {
-      await link.call(`release_lock(${notifyJob})`).catch(() => undefined);
+      await link.call(releaseCall(notifyJob)).catch(() => undefined);
     }
   }
 
   async #try(id: string): Promise<boolean> {
     const link = this.#joined;
-    const got = (await link?.call(`try_lock(${id})`).catch(() => false)) ?? false;
+    const got = (await link?.call(tryLockCall(id)).catch(() => false)) ?? false;
     if (!got || link !== this.#link) return false;
     this.#held.add(id);
     return true;
@@ -150,15 +153,18 @@ export class ServerLocks {
     let timer: NodeJS.Timeout | undefined;
     try {
       let server = await this.#connect(lockPort);
-      if (!(await server.link.call(joined))) {
+      if (await server.link.call(holdCall())) {
+        await this.#lockAgain(server.link, holdCall);
+      } else {
         server.link.cut('it is the server of nsj-queue-lib');
         server = await this.#connect(notifyPort);
         const why = await Promise.race([server.notified, server.gone]);
         if (why !== undefined) return why;
         server.link.tell('TRUE');
         await delay(restMs);
-        await server.link.call(joined);
+        await this.#lockAgain(server.link, tryLockCall);
       }
+      await server.link.call(joined);
       this.#link = server.link;
       timer = setInterval(() => void this.#say(joined), messageTimeoutMs / 5);
       this.#backoff.reset();
@@ -169,7 +175,6 @@ export class ServerLocks {
     } finally {
       clearInterval(timer);
       this.#link = this.#connecting = undefined;
-      this.#held.clear();
     }
   }
 
@@ -188,6 +193,16 @@ export class ServerLocks {
     return { link, notified, gone };
   }
 
+  /** What somebody else has locked meanwhile is asked for again by {@link keep}. */
+  async #lockAgain(link: ServerLink, callOf: (id: string) => string): Promise<void> {
+    for (const id of [...this.#held]) {
+      const got = await link.call(callOf(id));
+      if (!got) this.#held.delete(id);
+      // It has ended meanwhile.
+      else if (!this.#held.has(id)) await link.call(releaseCall(id));
+    }
+  }
+
   async #say(joined: string): Promise<void> {
     const link = this.#joined;
     if (link && !link.isBusy) await link.call(joined).catch(() => undefined);
@@ -198,4 +213,12 @@ export class ServerLocks {
     this.#problem = problem;
     if (isNew) this.#changed(problem);
   }
+}
+
+function tryLockCall(id: string): string {
+  return `try_lock(${id})`;
+}
+
+function releaseCall(id: string): string {
+  return `release_lock(${id})`;
 }

@@ -53,6 +53,21 @@ const kinds = {
 type Kind = keyof typeof kinds;
 const names = Object.keys(kinds) as Kind[];
 
+/** What a server is asked for, and what its client then says. */
+const passwords = [
+  ...names.map((kind) => [kind, 'a password', kinds[kind]] as const),
+  [
+    'nats',
+    'a token',
+    {
+      ...kinds.nats,
+      locked: () => ['--auth', 'open sesame'],
+      wrong: { token: 'sesame' },
+      right: { token: 'open sesame' },
+    },
+  ],
+] as const;
+
 async function create(kind: Kind, args?: Parameters<typeof BrokerProcess.create>[1]): Promise<BrokerProcess> {
   const broker = await BrokerProcess.create(kind, args);
   onTestFinished(() => broker.remove());
@@ -76,10 +91,9 @@ async function listen(bell: RemoteBell) {
   return { heard, changes };
 }
 
-test.each(names)(
-  'with a wrong password %s is said to refuse, and with the right one rings are heard',
-  async (kind) => {
-    const { carrier, url, locked, wrong, right, refused } = kinds[kind];
+test.each(passwords)(
+  '%s that wants %s is said to refuse a wrong one, and with the right one rings are heard',
+  async (kind, _, { carrier, url, locked, wrong, right, refused }) => {
     const { port } = await create(kind, locked);
     const stranger = await listen(await bellBy(carrier({ ...url(port), ...wrong })));
     expect(await stranger.changes.next()).toMatch(refused);

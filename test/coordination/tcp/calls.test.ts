@@ -11,6 +11,8 @@ test.each([
   ['halt_server()', { name: 'halt_server' }],
   ['close()', { name: 'close' }],
   ['joined(7)', { name: 'joined', worker: '7' }],
+  ['hold(17)', { name: 'hold', lock: '17' }],
+  ['hold()', { name: 'hold', lock: undefined }],
   ['listen("public.tasks")', { name: 'listen', queue: 'public.tasks' }],
 ])('%s is read', (message, call) => {
   expect(readCall(message)).toEqual(call);

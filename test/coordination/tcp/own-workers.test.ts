@@ -62,6 +62,19 @@ test('a worker of this library that locks here as well keeps nobody from it', as
   await until(async () => (await theirs.call('try_lock(2)')) === 'False', 'the server to notice');
 });
 
+test('what a worker runs is locked before others get any lock, when it comes back to a server that was restarted', async () => {
+  const [theirs, ours] = await openLockers(async () => [worker]);
+  expect(await ours.call('hold()')).toBe('True');
+  expect(await ours.call('hold(17)')).toBe('True');
+  expect(await theirs.call('try_lock(1)')).toBe('False');
+  expect(await ours.call('joined(7)')).toBe('True');
+  expect(await theirs.call('try_lock(1)')).toBe('True');
+  expect(await theirs.call('try_lock(17)')).toBe('False');
+  expect(await ours.call('hold(1)')).toBe('False');
+  expect(await ours.call('release_lock(17)')).toBe('True');
+  expect(await theirs.call('try_lock(17)')).toBe('True');
+});
+
 test('a worker of this library whose session is missing for a moment still has its tasks', async () => {
   let laterMs = 0;
   const now = performance.now.bind(performance);

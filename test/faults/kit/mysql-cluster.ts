@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ServerUser } from '../../../lib/embedded/server-user.js';
@@ -15,6 +15,7 @@ import {
 } from '../../support/mysql-server.js';
 import { until } from '../../support/waiting.js';
 import { findFreePort } from './free-port.js';
+import type { SmallDisk } from './small-disk.js';
 
 /** A MariaDB or MySQL of one run's own, durable as in production, that may be killed and started again. */
 export interface MysqlCluster {
@@ -39,18 +40,27 @@ const startLimitMs = 120_000;
 /** A server that has accepted a connection while it was shutting down waits until its client ends it: MariaDB 10.11. */
 const shutDownLimitMs = 20_000;
 
-/** Starts a server, with its data in a temporary folder, on a port of 127.0.0.1. */
+/**
+ * Starts a server, with its data in a temporary folder, on a port of 127.0.0.1.
+ *
+ * @param more of its options, as `name=value`
+ * @param disk has the database `shop`, which is then there
+ */
 export async function startMysqlCluster(
   flavour: MysqlFlavour,
   more: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  disk?: SmallDisk,
 ): Promise<MysqlCluster> {
   const { program, user } = await findProgram(flavour);
   const folder = await mkdtemp(join(tmpdir(), `tarefa-${flavour}-cluster-${process.pid}-`));
   const options = optionsOf(flavour, { durable: true, more });
-  const cluster = new LocalServer({ folder, program, user, options, env }, await findFreePort());
+  const launcher = disk?.launcher(user) ?? [];
+  const cluster = new LocalServer({ folder, program, user, options, env, launcher }, await findFreePort());
   try {
     await makeData(flavour, program, folder, user);
+    // Where a database is, a folder is.
+    if (disk) await symlink(disk.folder, join(folder, 'data/shop'));
     await cluster.start();
     return cluster;
   } catch (error) {
@@ -81,6 +91,8 @@ interface ServerParts {
   readonly options: readonly string[];
   /** More of its environment. */
   readonly env: Readonly<Record<string, string>>;
+  /** A program with arguments that runs its command line, with our rights, and hands them over itself; empty for none. */
+  readonly launcher: readonly string[];
 }
 
 class LocalServer implements MysqlCluster {
@@ -142,11 +154,11 @@ class LocalServer implements MysqlCluster {
   }
 
   #launch(): void {
-    const { folder, program, user, options, env } = this.#parts;
-    const args = [...placesOf(folder, this.port), ...options];
+    const { folder, program, user, options, env, launcher } = this.#parts;
+    const command = [...launcher, program, ...placesOf(folder, this.port), ...options];
     // Detached, so that Ctrl-C reaches only the runner, which then ends this.
-    const child = spawn('/bin/sh', ['-c', keeper, 'keeper', folder, program, ...args], {
-      ...asUser(user),
+    const child = spawn('/bin/sh', ['-c', keeper, 'keeper', folder, ...command], {
+      ...asUser(launcher.length > 0 ? undefined : user),
       env: { ...process.env, ...env },
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],

@@ -4,6 +4,7 @@ import { countLimit, type StatusRequest } from '../../../lib/storage/reports.js'
 import type { StatusReport } from '../../../lib/storage/status-report.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
 import { untilListed } from '../../support/listed-transactions.js';
+import { until } from '../../support/waiting.js';
 import { ago, useMysqlQueue } from './mysql-queue.js';
 
 const hour = 3_600;
@@ -199,10 +200,20 @@ export function exerciseMysqlStatus(flavour: MysqlFlavour): void {
   test('a statement for people who look ends in time', async () => {
     const rows = Array.from({ length: 3_000 }, () => ['x'.repeat(2_000)]);
     await bench.ask('insert into tasks (payload) values ?', [rows]);
-    const failure = await bench.database.admin
-      .countMeant('cancel', { payload: 'y' }, 1)
-      .catch((error: unknown) => error);
-    expect(bench.database.classify(failure)).toBe('timeout');
+    const kinds = new Set<string>();
+    // A server that has no processor for its clock answers in spite of the limit.
+    await until(
+      async () => {
+        const { admin } = bench.database;
+        const kind = await admin.countMeant('cancel', { payload: 'y' }, 1).then(
+          () => 'counted',
+          (error: unknown) => bench.database.classify(error),
+        );
+        kinds.add(kind);
+        return kind === 'timeout';
+      },
+      () => `a statement to be ended, not ${[...kinds].join(', ')}`,
+    );
   });
 
   test('history is kept by the minute, then by ten, and forgotten after a day', async () => {

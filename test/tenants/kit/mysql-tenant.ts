@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { Pool, RowDataPacket } from 'mysql2/promise';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { createMysqlDatabase, mysqlStartMs, type MysqlTestDatabase } from '../../support/mysql.js';
+import { mysqlOfRun } from '../../support/run-database.js';
 import { secret } from './tenants.js';
 
-/** A tenant with a database and a user of its own in MariaDB. */
+/** A tenant with a database and a user of its own in the run's MariaDB or MySQL. */
 export interface MysqlTenant {
   /** As whoever runs the server sees its database. */
   readonly pool: Pool;
@@ -28,7 +29,7 @@ export function useMysqlTenant(): () => MysqlTenant {
   let tenant: MysqlTenant;
   const user = `tenant_${randomBytes(6).toString('hex')}`;
   beforeAll(async () => {
-    database = await createMysqlDatabase('mariadb');
+    database = await createMysqlDatabase(mysqlOfRun);
     const { hostname, port } = new URL(database.url);
     const password = secret();
     const { name, pool } = database;
@@ -45,7 +46,7 @@ export function useMysqlTenant(): () => MysqlTenant {
       },
       sessions: async () => {
         const [rows] = await pool.query<RowDataPacket[]>(
-          'select id, info from information_schema.processlist where user = ?',
+          'select id as id, info as info from information_schema.processlist where user = ?',
           [user],
         );
         return rows.map(({ id, info }) => ({ id: Number(id), info: info as string | null }));

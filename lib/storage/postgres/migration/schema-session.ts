@@ -5,7 +5,7 @@ import { TarefaError } from '../../../errors.js';
 import type { QueueTables } from '../identifiers.js';
 import type { Lender } from '../connections/own-pool.js';
 import { processIdOf } from '../connections/pooler.js';
-import { refuseOldServer } from '../schema/server.js';
+import { refuseUnfitServer } from '../schema/server.js';
 import { describeHolders, describeSession } from './lock-holders.js';
 import { migrationLockKey, schemaLockKey } from './schema-locks.js';
 
@@ -63,7 +63,7 @@ export class SchemaSession implements SqlHandle {
 
   /**
    * @throws {TarefaError} `SCHEMA_CONFLICT` behind a pooler, which shares connections between clients; `OPTIONS_INVALID` for a
-   * server that is too old
+   * server that is too old, or none of PostgreSQL's
    */
   static async open(pool: SchemaPool, options: SchemaSessionOptions = {}): Promise<SchemaSession> {
     const client = await pool.connect();
@@ -76,7 +76,7 @@ export class SchemaSession implements SqlHandle {
           'tables are changed under session locks, but this connection goes through a pooler: give the address of PostgreSQL itself',
         );
       }
-      await refuseOldServer(client);
+      await refuseUnfitServer(client);
       // A limit of the role's would end the building of an index, and a policy would hide rows from it. What reads a whole table
       // once gains nothing by compiling.
       await client.query(`

@@ -23,7 +23,7 @@ import {
   type RightsRequest,
 } from './schema-rights.js';
 import { refuseRowSecurity } from './row-security.js';
-import { refuseOldServer } from './server.js';
+import { refuseUnfitServer } from './server.js';
 import { plainLayout, recordQueueSql, schemaStatements, type TableLayout } from './schema-statements.js';
 import { ownColumns } from './schema.js';
 
@@ -76,7 +76,7 @@ export async function prepareSchema(
   return run(async (tx) => {
     // Types are compared as the server writes them. Behind a pooler no setting of the session's says how.
     await tx.query('set local quote_all_identifiers = off');
-    await refuseOldServer(tx);
+    await refuseUnfitServer(tx);
     const tables = await resolveTables(tx, request);
     await refuseHiddenSchema(tx, tables, request);
     const policies = await refuseRowSecurity(tx, tables, request);
