@@ -3,7 +3,16 @@ import { readFileSync } from 'node:fs';
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
 import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
-import { Injectable, Module, UseGuards, type CanActivate } from '@nestjs/common';
+import {
+  BadRequestException,
+  Injectable,
+  Module,
+  UseGuards,
+  UsePipes,
+  type CanActivate,
+  type PipeTransform,
+} from '@nestjs/common';
+import { z } from 'zod';
 import {
   Ctx,
   DeadSubscriber,
@@ -43,6 +52,15 @@ class Nobody implements CanActivate {
     return false;
   }
 }
+
+class Trim implements PipeTransform {
+  transform({ name }: { readonly name?: unknown }): object {
+    if (typeof name !== 'string') throw new BadRequestException('name must be text');
+    return { name: name.trim() };
+  }
+}
+
+const amount = z.object({ amount: z.coerce.number() });
 
 function tell(message: object): void {
   const channel = new BroadcastChannel('isolated');
@@ -129,6 +147,28 @@ export class IsolatedHandlers {
     await this.queue.insertTask({ topic: 'together' }, { tx: ctx.db });
     if (payload.fail) throw new Error('after the write');
   }
+  @TaskHandler('piped', { isolate: 'thread' })
+  @UsePipes(Trim)
+  piped(payload: object): object {
+    return { ...here(), payload };
+  }
+
+  @TaskHandler('piped inline')
+  @UsePipes(Trim)
+  pipedInline(payload: object): object {
+    return this.piped(payload);
+  }
+
+  @TaskHandler('checked', { isolate: 'thread', schema: amount })
+  checked(payload: object): object {
+    return { ...here(), payload };
+  }
+
+  @TaskHandler('checked inline', { schema: amount })
+  checkedInline(payload: object): object {
+    return this.checked(payload);
+  }
+
 
   @TaskHandler('client', isolated)
   async client(_: unknown, ctx: TaskContext): Promise<void> {

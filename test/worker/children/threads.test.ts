@@ -170,5 +170,36 @@ test('subscribers and their dead twins do, with the subscription', async () => {
   expect(results).toEqual([
     { ...inThread, payload: 'letter', id: 'mail' },
     { ...inThread, payload: 'fail', id: 'mail' },
+test('pipe and schema of an isolated handler change its payload, or refuse it as they do inline', async () => {
+  await isolated.start();
+  /** As another program does: the client refuses at once what a schema does not take. */
+  const end = async (topic: string, payload: object): Promise<AttemptRow> => {
+    const { rows } = await bench.pool.query<{ id: string }>(
+      'insert into tasks (processo, payload) values ($1, $2) returning id',
+      [topic, JSON.stringify(payload)],
+    );
+    return bench.ended(String(rows[0]?.id));
+  };
+  const { id: piped } = await end('piped', { name: ' Ana ' });
+  expect(await resultOf(piped)).toEqual({ ...inThread, payload: { name: 'Ana' } });
+  const { id: checked } = await end('checked', { amount: '7' });
+  expect(await resultOf(checked)).toEqual({ ...inThread, payload: { amount: 7 } });
+  for (const [topic, why] of [
+    ['piped', 'the payload was refused by Trim: name must be text'],
+    ['checked', 'the payload is invalid: amount: '],
+  ] as const) {
+    const refused = {
+      status: 'falha',
+      mensagem: expect.stringContaining(why) as string,
+      reenfileirado: false,
+      estouro_tentativas: true,
+    };
+    const there = await end(topic, { name: 4, amount: 'seven' });
+    const here = await end(`${topic} inline`, { name: 4, amount: 'seven' });
+    expect(there).toMatchObject(refused);
+    expect(here).toMatchObject({ ...refused, mensagem: there.mensagem });
+  }
+});
+
   ]);
 });
