@@ -104,6 +104,14 @@ function exhaust(): void {
   for (;;) kept.push(Array.from({ length: 10_000 }, (_, index) => `text ${index}`));
 }
 
+/** Says and returns more than is kept; between the two it waits until it is told to stop. */
+async function tooMuch(ctx: TaskContext): Promise<object> {
+  const told = new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+  ctx.progress('é'.repeat(600));
+  await told;
+  return { text: 'x'.repeat(2_000_000) };
+}
+
 const here = (): object => ({ isMainThread, threadId });
 
 @Injectable()
@@ -139,14 +147,6 @@ export class IsolatedHandlers {
   @UseGuards(Nobody)
   guarded(): void {}
 
-  /** Writes in its transaction, and inserts beside it. */
-  @TaskHandler('write', isolated)
-  async write(payload: { readonly fail?: boolean }, ctx: TaskContext): Promise<void> {
-    await leaveEffect(ctx);
-    await this.queue.insertTask({ topic: 'beside' });
-    await this.queue.insertTask({ topic: 'together' }, { tx: ctx.db });
-    if (payload.fail) throw new Error('after the write');
-  }
   @TaskHandler('piped', { isolate: 'thread' })
   @UsePipes(Trim)
   piped(payload: object): object {
@@ -169,6 +169,14 @@ export class IsolatedHandlers {
     return this.checked(payload);
   }
 
+  /** Writes in its transaction, and inserts beside it. */
+  @TaskHandler('write', isolated)
+  async write(payload: { readonly fail?: boolean }, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
+    await this.queue.insertTask({ topic: 'beside' });
+    await this.queue.insertTask({ topic: 'together' }, { tx: ctx.db });
+    if (payload.fail) throw new Error('after the write');
+  }
 
   @TaskHandler('client', isolated)
   async client(_: unknown, ctx: TaskContext): Promise<void> {
@@ -229,6 +237,11 @@ export class IsolatedHandlers {
     this.reported = ctx;
     tell({ started: ctx.task.id, ...here() });
     await released;
+  }
+
+  @TaskHandler('too much', isolated)
+  tooMuch(_: unknown, ctx: TaskContext): Promise<object> {
+    return tooMuch(ctx);
   }
 
   /** The same as `hold` under another topic: both share the threads. */
@@ -333,6 +346,11 @@ export class ProcessHandlers {
     if (then === 'hold') await this.queue.insertTask({ topic: 'holding' });
     if (then !== undefined) await new Promise((resolve) => setTimeout(resolve, 3_600_000));
     return { pid: process.pid, isMainThread };
+  }
+
+  @TaskHandler('process too much', { isolate: 'process', maxAttempts: 1 })
+  tooMuch(_: unknown, ctx: TaskContext): Promise<object> {
+    return tooMuch(ctx);
   }
 
   @TaskHandler('process spin', { isolate: 'process', maxAttempts: 1, timeoutMs: 3_000 })
