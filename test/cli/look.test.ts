@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { QueueAdmin } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
-import { onPostgres, runsOn } from '../support/run-database.js';
+import { onPostgres, routeList, runsOn } from '../support/run-database.js';
 import { nextEvent } from '../support/waiting.js';
 
 const bench = useQueue();
@@ -232,6 +232,25 @@ test('the status shows what waits, who works and what it costs, as text and as J
   expect(report['counts']).toContainEqual(
     expect.objectContaining({ topic: 'b', status: 'pending', count: 1 }),
   );
+});
+
+test('a detached process stands among the workers, with the one that has started it and the file of its output', async () => {
+  const { worker } = await bench.start({ pollIntervalMs: 0 });
+  const output = '/var/log/shop/tasks-17-1.log';
+  await bench.pool.query(
+    `insert into tasks_worker (host, pid, version, concurrency, routes, dead_routes, lease_until, parent, output)
+     values ('shop-1', 4711, '0', 1, $1, $1, now() + interval '50 seconds', $2, $3)`,
+    [routeList(), worker.id, output],
+  );
+  const [line] = /^.* shop-1 .*$/m.exec((await cli.run(['status'])).stdout) ?? [];
+  expect(line).toMatch(
+    new RegExp(
+      ` 4711 .* by its lease .* a detached attempt, started by worker ${worker.id}; output in ${output}$`,
+    ),
+  );
+  const { workers } = await cli.json<{ readonly workers: readonly object[] }>(['status']);
+  expect(workers).toContainEqual(expect.objectContaining({ host: 'shop-1', parent: worker.id, output }));
+  await bench.pool.query(`delete from tasks_worker where host = 'shop-1'`);
 });
 
 test('the status tells of publications that reached nobody, as QueueAdmin.status() does', async () => {

@@ -160,6 +160,20 @@ test('what runs is listed with a time that ticks, and workers with what they tak
   await gone(running);
 });
 
+test('a detached process is listed with the worker that has started it and the file of its output', async () => {
+  const output = '/var/log/shop/tasks-17-1.log';
+  await bench.pool.query(
+    `insert into tasks_worker (host, pid, version, concurrency, routes, lease_until, parent, output)
+     values ('shop-1', 4711, '0', 1, '{}', now() + interval '50 seconds', 3, $1)`,
+    [output],
+  );
+  const page = await bench.open();
+  const worker = part(page, 'Workers').getByRole('listitem').filter({ hasText: 'shop-1 4711' });
+  await says(worker, /detached, started by worker 3/);
+  await says(worker, output);
+  await bench.pool.query(`delete from tasks_worker where host = 'shop-1'`);
+});
+
 describe('the charts', () => {
   test('are read with the keyboard, point by point', async () => {
     const page = await bench.open();

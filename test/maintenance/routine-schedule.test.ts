@@ -1,6 +1,6 @@
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { QueueEventMap } from '../../lib/index.js';
+import { TaskHandler, type QueueEventMap } from '../../lib/index.js';
 import { useDatabase } from '../support/database.js';
 import { startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
@@ -79,6 +79,42 @@ test('no routine runs at a minute that is not listed', async () => {
   const registry = queue.app.get(SchedulerRegistry);
   const next = (routine: string) => registry.getCronJob(`tarefa:default:${routine}`).nextDate().minute;
   expect(routines.map(next)).toEqual([8, 8, 59]);
+});
+
+test('handlers that insert without end keep no routine from its minute, nor the worker from its end', async () => {
+  let runs = 0;
+  class Handlers {
+    @TaskHandler('again')
+    async again(): Promise<void> {
+      runs += 1;
+      await app?.queue.insertTask({ topic: 'again' });
+    }
+  }
+  const minutes = { retryMinutes: [7], notifyMinutes: [7], purgeMinutes: [7] };
+  const queue = await start({ ...minutes, autoStart: false, handlers: [Handlers] });
+  await database.pool.query(insertWork);
+  // More than there are slots: each that ends leaves one behind.
+  await queue.queue.insertTasks(Array.from({ length: 100 }, () => ({ topic: 'again' })));
+  const busy = async (): Promise<void> => {
+    const before = runs;
+    await until(async () => runs > before + 100, 'each to run again');
+  };
+  const finished = routines.map((name) =>
+    nextEvent(queue.events, 'routine.finished', ({ routine }) => routine === name),
+  );
+  await startBeforeMinuteSeven(queue);
+  expect(await Promise.all(finished)).toMatchObject(routines.map(() => ({ affected: 1 })));
+  const { rows } = await database.pool.query(
+    `select processo, status from tasks where processo <> 'again' and id_anterior is null order by id`,
+  );
+  expect(rows).toEqual([
+    { processo: 'retry', status: 'falha' },
+    { processo: 'notify', status: 'pendente' },
+  ]);
+  await busy();
+  await queue.close();
+  const { rowCount } = await database.pool.query(`select from tasks where status = 'processando'`);
+  expect(rowCount).toBe(0);
 });
 
 test('by default the routines run every five minutes, the purge once an hour', async () => {

@@ -5,6 +5,8 @@ import { useDatabase } from '../support/database.js';
 import { subscribe } from '../support/subscriptions.js';
 import { until } from '../support/waiting.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
+import { startReceiver } from '../webhooks/kit/receivers.js';
+import { childFile } from './children/isolated-bench.js';
 
 const database = await useDatabase();
 await createEffectTable(database);
@@ -35,6 +37,7 @@ test('the library calls nothing that blocks the event loop', async () => {
 });
 
 test('Node sees no synchronous input or output once the application is up', async () => {
+  const receiver = await startReceiver();
   const worker = forkWorker(
     database,
     {
@@ -43,17 +46,21 @@ test('Node sees no synchronous input or output once the application is up', asyn
       retryIntervalMinutes: 0,
       maxAttempts: 2,
       unknownTasks: 'fail',
+      webhooks: { allowedAddresses: ['127.0.0.1'] },
+      isolation: { module: childFile('isolated-module').href, threads: 1 },
     },
-    { NODE_OPTIONS: '--trace-sync-io' },
+    { NODE_OPTIONS: '--trace-sync-io', ISOLATED_URL: database.url },
   );
   await worker.message('ready');
-  const before = worker.stderr.length;
-  await subscribe(database, [{ id: 'nobody' }]);
-  // A task of each kind: done, unknown and failing, delivered, scheduled, with a payload that is loaded apart.
+  // What it has loaded until now, and its thread has, is traced too.
+  worker.send('mark');
+  await until(async () => worker.stderr.includes('mark\n'), 'the start is over');
+  await subscribe(database, [{ id: 'nobody' }, { id: 'crm', url: receiver.url, http_method: 'POST' }]);
+  // A task of each kind: done, unknown and failing, delivered, in a thread, scheduled, with a payload that is loaded apart.
   await database.pool.query(
     `insert into tasks (processo, pub_sub, payload, data_hora) values
        ('effect', false, '{}', now()), ('unknown', false, '{}', now()), ('order-placed', true, '{}', now()),
-       ('effect', false, '{}', now() + interval '100 milliseconds'),
+       ('write', false, '{}', now()), ('effect', false, '{}', now() + interval '100 milliseconds'),
        ('effect', false, '{"text":"' || repeat('x', 200000) || '"}', now())`,
   );
   await until(async () => {
@@ -63,10 +70,12 @@ test('Node sees no synchronous input or output once the application is up', asyn
     return rows.length === 0;
   }, 'everything has ended');
   const { rows } = await database.pool.query('select from effect');
-  expect(rows).toHaveLength(3);
+  expect(rows).toHaveLength(4);
+  expect(receiver.requests).toHaveLength(1);
   worker.send('close');
   await worker.exit;
-  const traces = worker.stderr.slice(before).split('WARNING: ').slice(1);
+  const [, after = ''] = worker.stderr.split('mark\n');
+  const traces = after.split('WARNING: ').slice(1);
   // The driver draws eighteen random bytes when a connection that is opened later authenticates.
   expect(traces.filter((trace) => !trace.includes('/pg/lib/crypto/sasl.js'))).toEqual([]);
 });

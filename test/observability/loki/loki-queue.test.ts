@@ -130,7 +130,7 @@ test('with logDebug what becomes of every task reaches Loki; ids are in the line
   expect(Number(of('task.completed')[0]?.fields['durationMs'])).toBeGreaterThanOrEqual(0);
 });
 
-test('a Loki that is down costs tasks nothing and memory little, and is said once', async () => {
+test('while Loki is down all tasks run, lines are dropped and counted, and it is said once', async () => {
   const { url } = loki;
   await loki.stop();
   const bounds = { bufferLines: 100, batchLines: 20, flushMs: 200 };

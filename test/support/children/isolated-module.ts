@@ -3,7 +3,16 @@ import { readFileSync } from 'node:fs';
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
 import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
-import { Injectable, Module, UseGuards, type CanActivate } from '@nestjs/common';
+import {
+  BadRequestException,
+  Injectable,
+  Module,
+  UseGuards,
+  UsePipes,
+  type CanActivate,
+  type PipeTransform,
+} from '@nestjs/common';
+import { z } from 'zod';
 import {
   Ctx,
   DeadSubscriber,
@@ -43,6 +52,15 @@ class Nobody implements CanActivate {
     return false;
   }
 }
+
+class Trim implements PipeTransform {
+  transform({ name }: { readonly name?: unknown }): object {
+    if (typeof name !== 'string') throw new BadRequestException('name must be text');
+    return { name: name.trim() };
+  }
+}
+
+const amount = z.object({ amount: z.coerce.number() });
 
 function tell(message: object): void {
   const channel = new BroadcastChannel('isolated');
@@ -86,6 +104,14 @@ function exhaust(): void {
   for (;;) kept.push(Array.from({ length: 10_000 }, (_, index) => `text ${index}`));
 }
 
+/** Says and returns more than is kept; between the two it waits until it is told to stop. */
+async function tooMuch(ctx: TaskContext): Promise<object> {
+  const told = new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+  ctx.progress('é'.repeat(600));
+  await told;
+  return { text: 'x'.repeat(2_000_000) };
+}
+
 const here = (): object => ({ isMainThread, threadId });
 
 @Injectable()
@@ -120,6 +146,28 @@ export class IsolatedHandlers {
   @TaskHandler('guarded', isolated)
   @UseGuards(Nobody)
   guarded(): void {}
+
+  @TaskHandler('piped', { isolate: 'thread' })
+  @UsePipes(Trim)
+  piped(payload: object): object {
+    return { ...here(), payload };
+  }
+
+  @TaskHandler('piped inline')
+  @UsePipes(Trim)
+  pipedInline(payload: object): object {
+    return this.piped(payload);
+  }
+
+  @TaskHandler('checked', { isolate: 'thread', schema: amount })
+  checked(payload: object): object {
+    return { ...here(), payload };
+  }
+
+  @TaskHandler('checked inline', { schema: amount })
+  checkedInline(payload: object): object {
+    return this.checked(payload);
+  }
 
   /** Writes in its transaction, and inserts beside it. */
   @TaskHandler('write', isolated)
@@ -189,6 +237,11 @@ export class IsolatedHandlers {
     this.reported = ctx;
     tell({ started: ctx.task.id, ...here() });
     await released;
+  }
+
+  @TaskHandler('too much', isolated)
+  tooMuch(_: unknown, ctx: TaskContext): Promise<object> {
+    return tooMuch(ctx);
   }
 
   /** The same as `hold` under another topic: both share the threads. */
@@ -293,6 +346,11 @@ export class ProcessHandlers {
     if (then === 'hold') await this.queue.insertTask({ topic: 'holding' });
     if (then !== undefined) await new Promise((resolve) => setTimeout(resolve, 3_600_000));
     return { pid: process.pid, isMainThread };
+  }
+
+  @TaskHandler('process too much', { isolate: 'process', maxAttempts: 1 })
+  tooMuch(_: unknown, ctx: TaskContext): Promise<object> {
+    return tooMuch(ctx);
   }
 
   @TaskHandler('process spin', { isolate: 'process', maxAttempts: 1, timeoutMs: 3_000 })

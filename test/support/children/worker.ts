@@ -12,11 +12,13 @@ import { deferred } from '../waiting.js';
  * A worker of the queue `tasks` in `DATABASE_URL`, with the options in `QUEUE_OPTIONS` (JSON). It tells of every
  * `hold` and `block` it starts, of every attempt it recovers and of every one it gives back. `release` ends what is
  * held, `close` closes the application: after that nothing may keep the process alive. SIGTERM is Nest's business.
- * `state` asks for the worker's, and `read a file` does so synchronously. With `NEIGHBOUR` the process has a second
+ * `state` asks for the worker's, `read a file` does so synchronously, and `mark` prints that word to standard error. With `ISOLATED_URL`
+ * it runs `write` of `isolated-module.ts` in a thread. With `NEIGHBOUR` the process has a second
  * application, which closes at `close the neighbour`. `raise SIGINT` sends the process that signal from within.
  */
 const released = deferred();
 const neighbourReleased = deferred();
+const isolatedUrl = process.env['ISOLATED_URL'];
 
 const isThere = (path: string | undefined): boolean => path === undefined || existsSync(path);
 
@@ -79,6 +81,13 @@ class Handlers {
   }
 }
 
+@Injectable()
+class Isolated {
+  /** The thread has its own. */
+  @TaskHandler('write', { isolate: 'thread' })
+  write(): void {}
+}
+
 @Module({})
 class Neighbour implements OnModuleDestroy {
   onModuleDestroy(): Promise<void> {
@@ -87,7 +96,7 @@ class Neighbour implements OnModuleDestroy {
 }
 
 const { app, worker, events } = await startChildApp({
-  handlers: [Handlers],
+  handlers: isolatedUrl === undefined ? [Handlers] : [Handlers, Isolated],
   logger: new ConsoleLogger({ logLevels: ['error', 'warn'] }),
 });
 app.enableShutdownHooks();
@@ -108,6 +117,7 @@ process.on('message', (message) => {
   if (message === 'close the neighbour') neighbourReleased.resolve();
   if (message === 'raise SIGINT') process.kill(process.pid, 'SIGINT');
   if (message === 'state') tell('state', { state: worker.state });
+  if (message === 'mark') process.stderr.write('mark\n');
   if (message === 'read a file') readFileSync(import.meta.filename);
 });
 tell('ready', { workerId: worker.id });

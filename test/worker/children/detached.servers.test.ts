@@ -24,6 +24,18 @@ async function effects(): Promise<readonly string[]> {
   return rows.map(({ task_root }) => task_root);
 }
 
+/** How long the lease of a worker still lasts, by the clock of its database. */
+async function secondsLeft({ pid }: DetachedProcess): Promise<number> {
+  const left = onPostgres
+    ? 'extract(epoch from lease_until - clock_timestamp())::float8'
+    : 'timestampdiff(microsecond, utc_timestamp(6), lease_until) / 1e6';
+  const { rows } = await bench.pool.query<{ seconds: unknown }>(
+    `select ${left} as seconds from tasks_worker where pid = $1`,
+    [pid],
+  );
+  return Number(rows[0]?.seconds ?? Number.NaN);
+}
+
 /** Makes the lease of a worker that is gone end now. */
 async function endLease({ pid }: DetachedProcess): Promise<void> {
   await bench.pool.query(`update tasks_worker set lease_until = started_at where pid = $1`, [pid]);
@@ -135,6 +147,8 @@ test('one outlives the death of its parent; killed after that, its task is due w
   await other.kill('SIGKILL');
   process.kill(orphan.pid, 'SIGKILL');
   await until(async () => !orphan.isThere, 'the process to end');
+  // Nobody renews it any more.
+  expect(await secondsLeft(orphan)).toBeLessThanOrEqual(60);
   await start();
   await endLease(orphan);
   const again = await detached.started(2);

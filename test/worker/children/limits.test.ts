@@ -3,7 +3,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { TaskHandler, type TaskContext } from '../../../lib/index.js';
+import { QueueAdmin, TaskHandler, type TaskContext } from '../../../lib/index.js';
 import { Greeting, IsolatedHandlers, limitMs } from '../../support/children/isolated-module.js';
 import { holdTimers, type HeldTimers } from '../../support/held-timers.js';
 import { onPostgres } from '../../support/run-database.js';
@@ -170,8 +170,8 @@ test('no more run than there are threads; the others wait in the table, whatever
   const topics = ['hold', 'hold too', 'hold', 'hold too', 'hold', 'hold too'];
   const ids = await queue.insertTasks(topics.map((topic) => ({ topic })));
   await until(async () => isolated.told.length === 2, 'two to start');
-  const inline = await queue.insertTask({ topic: 'inline' });
-  expect(await bench.ended(inline)).toMatchObject({ status: 'sucesso' });
+  const inline = await queue.insertTasks(Array.from({ length: 50 }, () => ({ topic: 'inline' })));
+  for (const id of inline) expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
   const rows = await Promise.all(ids.map((id) => bench.row(id)));
   expect(rows.filter(({ status, reserva }) => status === 'pendente' && Number(reserva) === 0)).toHaveLength(
     4,
@@ -185,11 +185,28 @@ test('no more run than there are threads; the others wait in the table, whatever
   expect(threads.size).toBe(2);
 });
 
+test.each([
+  ['thread', 'start', 'too much'],
+  ['process', 'startInProcesses', 'process too much'],
+] as const)(
+  'of what a handler in a %s says and returns no more is kept than of others',
+  async (_, start, topic) => {
+    const { queue, app } = await isolated[start]();
+    const id = await queue.insertTask({ topic });
+    await until(async () => (await bench.row(id)).mensagem === 'é'.repeat(500), 'its progress, cut');
+    await app.get(QueueAdmin, { strict: false }).cancel(id);
+    expect(await bench.ended(id)).toMatchObject({
+      status: 'sucesso',
+      mensagem: 'result not recorded: it has 2000011 bytes, more than maxPayloadBytes (1048576)',
+      resultado: null,
+    });
+  },
+);
+
 test('an attempt that is cancelled is told so in its thread', async () => {
   const { queue, app } = await isolated.start();
   const id = await queue.insertTask({ topic: 'obey' });
   await isolated.started(id);
-  const { QueueAdmin } = await import('../../../lib/index.js');
   await app.get(QueueAdmin, { strict: false }).cancel(id);
   const { resultado } = await bench.ended(id);
   expect(typeof resultado === 'string' ? JSON.parse(resultado) : resultado).toMatchObject({
