@@ -13,6 +13,9 @@ import { createEffectTable, forkWorker } from '../support/worker-process.js';
 /** What is promised, with every option at its default; the routines, which might be sooner, are off. */
 const promisedMs = 15_000;
 
+/** How long a test may take: its pauses are real. */
+const patienceMs = 60_000;
+
 let database: TestDatabase;
 let survivor: QueueApp | undefined;
 
@@ -82,16 +85,16 @@ test('the task of a killed worker runs again in time, though the worker was the 
   await close();
   await until(async () => looks.asked.length > 1, 'the survivor has heard of it as well, and waits anew');
   await victim.kill('SIGKILL');
-  const completed = nextEvent(app.events, 'task.completed');
+  const completed = nextEvent(app.events, 'task.completed', undefined, patienceMs);
   expect(await recover(app, looks)).toBeLessThanOrEqual(promisedMs);
   expect((await completed).task.attempt).toBe(2);
-}, 60_000);
+}, patienceMs);
 
 test('so does that of a worker that is alone and is started again', async () => {
   const victim = await startVictim();
   await victim.kill('SIGKILL');
   const { app, looks } = await startSurvivor();
-  const completed = nextEvent(app.events, 'task.completed');
+  const completed = nextEvent(app.events, 'task.completed', undefined, patienceMs);
   expect(await recover(app, looks)).toBeLessThanOrEqual(promisedMs);
   expect((await completed).task.attempt).toBe(2);
-}, 60_000);
+}, patienceMs);

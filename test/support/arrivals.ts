@@ -16,12 +16,12 @@ export class Arrivals<T> {
     else this.#came.push(one);
   }
 
-  /** The next one. Fails `withinMs` after this call, if none came. */
-  async next(withinMs = 20_000): Promise<T> {
-    if (this.#came.length > 0) return this.#came.shift() as T;
+  /** The next one. Fails `withinMs` after this call, if none came; a failure that nobody awaits is none. */
+  next(withinMs = 20_000): Promise<T> {
+    if (this.#came.length > 0) return Promise.resolve(this.#came.shift() as T);
     // Its stack leads to the test, which that of a timer does not.
-    const missing = new Error(`not within ${withinMs} ms: the next that comes`);
-    return new Promise((resolve, reject) => {
+    const missing = new Error(`not within ${withinMs} ms: the next that was to come`);
+    const next = new Promise<T>((resolve, reject) => {
       const take = (one: T): void => {
         cancel(timer);
         resolve(one);
@@ -32,5 +32,7 @@ export class Arrivals<T> {
       }, withinMs).unref();
       this.#waiting.push(take);
     });
+    next.catch(() => undefined);
+    return next;
   }
 }
