@@ -45,6 +45,12 @@ export const withoutRoutines = {
   purgeMinutes: [],
 } as const satisfies QueueModuleOptions;
 
+/** For tests in which each routine has a minute: one that does not come while they run. */
+export const distantRoutines = (): Pick<QueueModuleOptions, keyof typeof withoutRoutines> => {
+  const minutes = [(new Date().getMinutes() + 30) % 60];
+  return { retryMinutes: minutes, notifyMinutes: minutes, purgeMinutes: minutes };
+};
+
 export interface QueueAppOptions extends QueueModuleOptions {
   /** True: the routines run by the clock, as they do in an application. Default: only those whose minutes are given. */
   readonly routines?: boolean;
