@@ -1,7 +1,7 @@
 import { readRing } from '../../lib/coordination/ring.js';
 import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Ringer } from '../../lib/coordination/ringer.js';
+import type { PostgresBell } from '../../lib/coordination/postgres/postgres-bell.js';
 import {
   QueueClient,
   TaskHandler,
@@ -11,12 +11,12 @@ import {
 } from '../../lib/index.js';
 import { useDatabase } from '../support/database.js';
 import { listen, type Listening } from '../support/listening.js';
-import { startApp, useApp } from '../support/queue-app.js';
+import { coreOf, startApp, useApp } from '../support/queue-app.js';
 import { nextEvent } from '../support/waiting.js';
 
 const database = await useDatabase();
 const { pool } = database;
-const { queue } = await useApp(database, { worker: false });
+const { app, queue } = await useApp(database, { worker: false });
 let bell: Listening;
 let client: PoolClient;
 
@@ -150,7 +150,8 @@ test.each(ways)(
 );
 
 test('an insert alone rings by itself, and those beside it are rung for together afterwards', async () => {
-  const send = vi.spyOn(Ringer.prototype, 'ring');
+  const { ringer } = coreOf(app).storage.bell as PostgresBell;
+  const send = vi.spyOn(ringer, 'ring');
   await queue.insertTask({ topic: 'greet', priority: 7 });
   expect(send).not.toHaveBeenCalled();
   expect(await bell.next()).toMatch(/^\d+\.\d{3} 7 "t:greet"$/);
