@@ -44,7 +44,7 @@ test('a paused topic waits while others run, and goes on at once when it is resu
   const completed = nextEvent(events, 'task.completed', ({ task }) => task.topic === 'b');
   const [waits = '', runs = ''] = await queue.insertTasks([{ topic: 'a' }, { topic: 'b' }]);
   await completed;
-  expect([(await bench.row(waits)).status, (await bench.row(runs)).status]).toEqual(['pendente', 'sucesso']);
+  expect([await bench.statusOf(waits), await bench.statusOf(runs)]).toEqual(['pendente', 'sucesso']);
   expect(await admin.paused()).toEqual([{ topic: 'a', since: expect.any(Date) as unknown }]);
   const goesOn = nextEvent(events, 'task.completed', ({ task }) => task.id === waits);
   await admin.resume({ topic: 'a' });

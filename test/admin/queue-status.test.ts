@@ -8,6 +8,7 @@ import type { StatusReport } from '../../lib/storage/status-report.js';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import type { PurgeLook, PurgeableWindow } from '../../lib/storage/upkeep.js';
+import { countsOf } from '../support/statuses.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
@@ -43,15 +44,6 @@ async function read(
   const whole = { purgeMaxAgeDays: 60, ...request };
   return readQueueStatus(tables, transaction, { findPurgeable }, false, whole);
 }
-
-const countsOf = ({ counts }: StatusReport): unknown[] =>
-  counts.map(({ topic, subscriptionId, dead, status, count }) => [
-    topic,
-    subscriptionId,
-    dead,
-    status,
-    count,
-  ]);
 
 test('it counts what waits, runs and has ended, by topic, subscription and status', async () => {
   const app = await bench.start({ worker: false });
@@ -153,7 +145,7 @@ test('it says which workers live and by what, and what they run', async () => {
   hold = deferred();
   const { queue, worker } = await bench.start({ handlers: [Handlers] });
   const id = await queue.insertTask({ topic: 'hold' });
-  await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
+  await until(async () => (await bench.statusOf(id)) === 'processando', 'it runs');
   const { rows } = await bench.pool.query<{ id: string }>(`
     insert into tasks_worker (host, pid, version, concurrency, routes, lease_until) values
       ('leased', 1, '0', 1, '{t:a}', now() + interval '10 seconds'), ('killed', 2, '0', 1, '{}', now() - interval '1 minute'),

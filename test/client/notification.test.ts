@@ -12,6 +12,7 @@ import {
 import { useDatabase } from '../support/database.js';
 import { listen, type Listening } from '../support/listening.js';
 import { coreOf, startApp, useApp } from '../support/queue-app.js';
+import { countTasks } from '../support/statuses.js';
 import { nextEvent } from '../support/waiting.js';
 
 const database = await useDatabase();
@@ -50,21 +51,19 @@ const ways: readonly (readonly [
   ['insertTaskWebhook', (to, input, tx) => to.insertTaskWebhook(input, tx && { tx })],
 ];
 
-const count = async (): Promise<number> => (await pool.query('select from tasks')).rowCount ?? 0;
-
 test.each(ways)('%s in a transaction that rolls back leaves no row and rings nobody', async (_, insert) => {
   await client.query('begin');
   await insert(queue, { topic: 'greet' }, client);
   await insert(queue, { topic: 'greet', delayMs: 60_000 }, client);
   await client.query('rollback');
   expect(await bell.heard()).toEqual([]);
-  expect(await count()).toBe(0);
+  expect(await countTasks(pool)).toBe(0);
 });
 
 test.each(ways)('%s in a transaction rings when it commits, not before', async (name, insert) => {
   await client.query('begin');
   await insert(queue, { topic: 'greet', priority: 70 }, client);
-  expect(await count()).toBe(0);
+  expect(await countTasks(pool)).toBe(0);
   expect(await bell.heard()).toEqual([]);
   await client.query('commit');
   // The second in which it is due, and its priority.
@@ -134,7 +133,7 @@ test('a transaction that is undone to a savepoint rings for what is left', async
   await client.query('rollback to a');
   await client.query('commit');
   expect(await bell.heard()).toEqual([expect.stringMatching(/^\d+ 1 "t:greet"$/)]);
-  expect(await count()).toBe(1);
+  expect(await countTasks(pool)).toBe(1);
 });
 
 test.each(ways)(

@@ -69,7 +69,7 @@ test('where walks take long, a worker asks for what it runs by key, and walks fo
   const completed = nextEvent(events, 'task.completed');
   released.resolve();
   await completed;
-  expect((await bench.row(id)).status).toBe('sucesso');
+  expect(await bench.statusOf(id)).toBe('sucesso');
 });
 
 test.each([
