@@ -1,14 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { looksChannel } from '../../lib/coordination/postgres/channels.js';
 import { TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import { holdTimers, type HeldTimers } from '../support/held-timers.js';
 import { listen } from '../support/listening.js';
-import type { Child } from '../support/processes.js';
-import { createQueue, startApp, type QueueApp } from '../support/queue-app.js';
+import { useRecoveryBench, type ChildWorker } from '../maintenance/recovery-bench.js';
+import type { QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
-import { createEffectTable, forkWorker } from '../support/worker-process.js';
 
 /** What is promised, with every option at its default; the routines, which might be sooner, are off. */
 const promisedMs = 15_000;
@@ -16,25 +14,16 @@ const promisedMs = 15_000;
 /** How long a test may take: its pauses are real. */
 const patienceMs = 60_000;
 
-let database: TestDatabase;
-let survivor: QueueApp | undefined;
+const bench = useRecoveryBench();
 
 beforeEach(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  await createQueue(database);
   // Nobody is called lost while the server has just started.
   await until(async () => {
-    const { rows } = await database.pool.query<{ ready: boolean }>(
+    const { rows } = await bench.pool.query<{ ready: boolean }>(
       `select clock_timestamp() - pg_postmaster_start_time() > interval '10 seconds' as ready`,
     );
     return rows[0]?.ready;
   }, 'the server is up for ten seconds');
-});
-
-afterEach(async () => {
-  await survivor?.close();
-  await database.drop();
 });
 
 class Handlers {
@@ -45,16 +34,14 @@ class Handlers {
 /** A worker here, with the timers by which it looks for lost ones: they ring when a test says so. */
 async function startSurvivor(): Promise<{ readonly app: QueueApp; readonly looks: HeldTimers }> {
   const looks = holdTimers((ms) => ms >= 5_000 && ms <= 6_000);
-  const app = await startApp(database, { handlers: [Handlers] });
-  survivor = app;
+  const app = await bench.start({ handlers: [Handlers] });
   return { app, looks };
 }
 
 /** A worker in another process, which has started a task. */
-async function startVictim(): Promise<Child> {
-  const worker = forkWorker(database, {});
-  await worker.message('ready');
-  await database.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
+async function startVictim(): Promise<ChildWorker> {
+  const worker = await bench.startChild({});
+  await bench.pool.query(`insert into tasks (processo, payload) values ('hold', '{}')`);
   await worker.message('started');
   return worker;
 }
@@ -76,25 +63,32 @@ async function recover({ events }: QueueApp, looks: HeldTimers): Promise<number>
   return looks.nowMs - began;
 }
 
-test('the task of a killed worker runs again in time, though the worker was the one that recovers others', async () => {
-  const victim = await startVictim();
-  const { app, looks } = await startSurvivor();
-  const { next, close } = await listen(database, looksChannel('public.tasks'));
-  const { workerId } = await victim.message('ready');
-  expect(await next()).toBe(workerId);
-  await close();
-  await until(async () => looks.asked.length > 1, 'the survivor has heard of it as well, and waits anew');
-  await victim.kill('SIGKILL');
-  const completed = nextEvent(app.events, 'task.completed', undefined, patienceMs);
-  expect(await recover(app, looks)).toBeLessThanOrEqual(promisedMs);
-  expect((await completed).task.attempt).toBe(2);
-}, patienceMs);
+test(
+  'the task of a killed worker runs again in time, though the worker was the one that recovers others',
+  async () => {
+    const victim = await startVictim();
+    const { app, looks } = await startSurvivor();
+    const { next, close } = await listen(bench.database, looksChannel('public.tasks'));
+    expect(await next()).toBe(victim.workerId);
+    await close();
+    await until(async () => looks.asked.length > 1, 'the survivor has heard of it as well, and waits anew');
+    await victim.kill('SIGKILL');
+    const completed = nextEvent(app.events, 'task.completed', undefined, patienceMs);
+    expect(await recover(app, looks)).toBeLessThanOrEqual(promisedMs);
+    expect((await completed).task.attempt).toBe(2);
+  },
+  patienceMs,
+);
 
-test('so does that of a worker that is alone and is started again', async () => {
-  const victim = await startVictim();
-  await victim.kill('SIGKILL');
-  const { app, looks } = await startSurvivor();
-  const completed = nextEvent(app.events, 'task.completed', undefined, patienceMs);
-  expect(await recover(app, looks)).toBeLessThanOrEqual(promisedMs);
-  expect((await completed).task.attempt).toBe(2);
-}, patienceMs);
+test(
+  'so does that of a worker that is alone and is started again',
+  async () => {
+    const victim = await startVictim();
+    await victim.kill('SIGKILL');
+    const { app, looks } = await startSurvivor();
+    const completed = nextEvent(app.events, 'task.completed', undefined, patienceMs);
+    expect(await recover(app, looks)).toBeLessThanOrEqual(promisedMs);
+    expect((await completed).task.attempt).toBe(2);
+  },
+  patienceMs,
+);
