@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
-import { DeadTaskHandler, QueueAdmin, TaskHandler } from '../../lib/index.js';
-import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
-import { deferred, nextEvent, until } from '../support/waiting.js';
-import { withClient } from '../support/with-client.js';
-import { useQueue } from '../worker/queue-bench.js';
+import { DeadTaskHandler, QueueAdmin, TaskHandler } from '../../../lib/index.js';
+import type { QueueApp, QueueAppOptions } from '../../support/queue-app.js';
+import { deferred, nextEvent, until } from '../../support/waiting.js';
+import { withClient } from '../../support/with-client.js';
+import { useQueue } from '../queue-bench.js';
 
 // Attempts that are to be run alone, but not by this worker, or not now: nobody may wait for them.
 const bench = useQueue();
@@ -122,5 +122,7 @@ test('a worker that treats unknown tasks, or those of every dead topic, runs sus
   await app.close();
   await bench.start({ handlers: [Dead], unknownTasks: 'leave', pollIntervalMs: 0 });
   const dead = await insertSuspect('processo, dead, live_id', `'unheard', true, 1`);
-  expect(await until(async () => (await bench.statusOf(dead)) === 'sucesso', 'the dead one is treated')).toBe(true);
+  expect(await until(async () => (await bench.statusOf(dead)) === 'sucesso', 'the dead one is treated')).toBe(
+    true,
+  );
 });

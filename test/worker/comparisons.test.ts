@@ -4,7 +4,7 @@ import type { AttemptStore } from '../../lib/storage/attempts.js';
 import type { Claims } from '../../lib/storage/claims.js';
 import { coreOf, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
-import { useQueue } from '../worker/queue-bench.js';
+import { useQueue } from './queue-bench.js';
 
 const bench = useQueue();
 
@@ -176,10 +176,7 @@ test.each<readonly [string, QueueAppOptions]>([
   // What somebody rang for at the start is looked at by then.
   await until(async () => polls.mock.calls.length >= 10, 'ten polls');
   const claims = claimsOf.mock.results.map(({ value }) => value as Claims);
-  const looks = [
-    vi.spyOn(attempts, 'promote'),
-    ...claims.map((one) => vi.spyOn(one, 'settleAndClaim')),
-  ];
+  const looks = [vi.spyOn(attempts, 'promote'), ...claims.map((one) => vi.spyOn(one, 'settleAndClaim'))];
   polls.mockClear();
   await until(async () => polls.mock.calls.length >= 10, 'ten more');
   expect(looks.map(({ mock }) => mock.calls.length)).toEqual(more.webhooks ? [0, 0, 0] : [0, 0]);
