@@ -135,7 +135,7 @@ test('a delivery is buried for its subscription', async () => {
 test('what runs, has ended, is dead or is not there is refused with where it stands', async () => {
   const { queue, admin } = await start();
   const running = await queue.insertTask({ topic: 'hold' });
-  await until(async () => (await bench.row(running)).status === 'processando', 'it runs');
+  await until(async () => (await bench.statusOf(running)) === 'processando', 'it runs');
   await expect(admin.bury(running)).rejects.toMatchObject({
     code: 'TASK_STATE',
     message: `task ${running} cannot be buried: only live tasks that are waiting can be (attempt ${running} is processing)`,

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { expect, test, vi } from 'vitest';
-import { PostgresAttempts } from '../../lib/storage/postgres/postgres-attempts.js';
 import { QueueAdmin, Subscriber, TaskHandler } from '../../lib/index.js';
-import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { coreOf, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { workersAreQuiet } from '../support/quiet-worker.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -28,13 +27,14 @@ async function start(options: QueueAppOptions = {}): Promise<QueueApp & { admin:
 }
 
 test('a paused topic waits while others run, and goes on at once when it is resumed', async () => {
-  const reading = vi.spyOn(PostgresAttempts.prototype, 'pausedRoutes');
+  const { app, queue, worker, admin, events } = await start({ autoStart: false });
+  const reading = vi.spyOn(coreOf(app).database.attempts, 'pausedRoutes');
   const hasRead = (times: number): Promise<unknown> =>
     until(
       async () => reading.mock.settledResults.filter(({ type }) => type === 'fulfilled').length >= times,
       'it reads',
     );
-  const { queue, admin, events } = await start();
+  await worker.start();
   await hasRead(1);
   await admin.pause({ topic: 'a' });
   await admin.pause({ topic: 'a' });
@@ -44,7 +44,7 @@ test('a paused topic waits while others run, and goes on at once when it is resu
   const completed = nextEvent(events, 'task.completed', ({ task }) => task.topic === 'b');
   const [waits = '', runs = ''] = await queue.insertTasks([{ topic: 'a' }, { topic: 'b' }]);
   await completed;
-  expect([(await bench.row(waits)).status, (await bench.row(runs)).status]).toEqual(['pendente', 'sucesso']);
+  expect([await bench.statusOf(waits), await bench.statusOf(runs)]).toEqual(['pendente', 'sucesso']);
   expect(await admin.paused()).toEqual([{ topic: 'a', since: expect.any(Date) as unknown }]);
   const goesOn = nextEvent(events, 'task.completed', ({ task }) => task.id === waits);
   await admin.resume({ topic: 'a' });

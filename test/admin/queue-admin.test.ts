@@ -208,7 +208,7 @@ test('a task that does not run is deleted with its dead chains; what is retried 
   const waiting = await queue.insertTask({ topic: 'work', delayMs: 3_600_000 });
   expect(await admin.delete(waiting)).toBe(1);
   const running = await queue.insertTask({ topic: 'hold' });
-  await until(async () => (await bench.row(running)).status === 'processando', 'it runs');
+  await until(async () => (await bench.statusOf(running)) === 'processando', 'it runs');
   await expect(admin.delete(running)).rejects.toMatchObject({ code: 'TASK_STATE' });
   hold.resolve();
   // Its next attempt is inserted by whoever has its lock: it must not be left without the first one's payload.

@@ -8,6 +8,7 @@ import type { StatusReport } from '../../lib/storage/status-report.js';
 import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import type { PurgeLook, PurgeableWindow } from '../../lib/storage/upkeep.js';
+import { countsOf } from '../support/statuses.js';
 import { deferred, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
@@ -43,15 +44,6 @@ async function read(
   const whole = { purgeMaxAgeDays: 60, ...request };
   return readQueueStatus(tables, transaction, { findPurgeable }, false, whole);
 }
-
-const countsOf = ({ counts }: StatusReport): unknown[] =>
-  counts.map(({ topic, subscriptionId, dead, status, count }) => [
-    topic,
-    subscriptionId,
-    dead,
-    status,
-    count,
-  ]);
 
 test('it counts what waits, runs and has ended, by topic, subscription and status', async () => {
   const app = await bench.start({ worker: false });
@@ -153,7 +145,7 @@ test('it says which workers live and by what, and what they run', async () => {
   hold = deferred();
   const { queue, worker } = await bench.start({ handlers: [Handlers] });
   const id = await queue.insertTask({ topic: 'hold' });
-  await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
+  await until(async () => (await bench.statusOf(id)) === 'processando', 'it runs');
   const { rows } = await bench.pool.query<{ id: string }>(`
     insert into tasks_worker (host, pid, version, concurrency, routes, lease_until) values
       ('leased', 1, '0', 1, '{t:a}', now() + interval '10 seconds'), ('killed', 2, '0', 1, '{}', now() - interval '1 minute'),
@@ -231,13 +223,15 @@ test('a part that takes too long, or waits for a lock, is left out', async () =>
   await bench.start({ worker: false });
   const locker = await bench.connect();
   await locker.query('begin; lock table tasks_paused in access exclusive mode');
-  // For each of the others more than a busy machine takes.
-  const report = await read({ timeoutMs: 3_000 });
+  const report = await read({ timeoutMs: 1_000 });
   expect(report.unknown).toContainEqual({
     section: 'paused',
     reason: expect.stringMatching(/too long|locked/) as unknown,
   });
-  expect(report.size?.tableBytes).toBeGreaterThan(0);
+  // On a busy machine one of those after it may take as long, not all.
+  const after = ['subscriptions', 'ended', 'size', 'indexes', 'oldestSnapshot'];
+  const leftOut = report.unknown.map(({ section }) => section);
+  expect(after.filter((section) => !leftOut.includes(section))).not.toEqual([]);
 });
 
 test('it tells sizes, rows as the statistics have them, and invalid indexes', async () => {

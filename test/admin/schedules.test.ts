@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler, type ScheduleInput } from '../../lib/index.js';
-import { coreOf, madeBy, rewind } from '../maintenance/recurring-bench.js';
+import { madeBy, rewind } from '../maintenance/recurring-bench.js';
+import { coreOf } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 

@@ -211,7 +211,7 @@ testOnPostgres('halt tells the workers of the queue to stop, and waits until the
   expect(nobody).toMatchObject({ code: 0, stdout: 'no worker is running\nall workers have stopped\n' });
   const { queue, worker, events } = await bench.start({ handlers: [Handlers] });
   const id = await queue.insertTask({ topic: 'hold' });
-  await until(async () => (await bench.row(id)).status === 'processando', 'it runs');
+  await until(async () => (await bench.statusOf(id)) === 'processando', 'it runs');
   await bench.pool.query(`insert into tasks_worker (host, pid, version, concurrency, routes, lease_until)
     values ('leased', 1, '0', 1, '{}', now() + interval '10 seconds')`);
   const listener = await bench.connect();
@@ -244,7 +244,7 @@ testOnPostgres('halt tells the workers of the queue to stop, and waits until the
   hold.resolve();
   expect(await waiting).toMatchObject({ stillRunning: [] });
   await stopped;
-  expect((await bench.row(id)).status).toBe('sucesso');
+  expect(await bench.statusOf(id)).toBe('sucesso');
 });
 
 test('Ctrl-C ends a command that waits for an answer of the database', async () => {
@@ -301,7 +301,7 @@ test('waiting tasks are cancelled, and idle ones deleted, by filters: counted, a
   expect(await statuses()).toEqual(['0 processando 0']);
   const [later = ''] = await cli.rows('data_hora', `now() + interval '1 hour'`);
   expect(await cli.run(['run-now', later])).toMatchObject({ code: 0, stdout: `task ${later} is due now\n` });
-  expect((await bench.row(later)).status).toBe('pendente');
+  expect(await bench.statusOf(later)).toBe('pendente');
   const bad = await cli.run(['insert', '--topic', 'a', '--payload', '{bad']);
   expect(bad).toMatchObject({
     code: 0,

@@ -3,12 +3,11 @@ import { useDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
 import { useApp } from '../support/queue-app.js';
 import { testOnPostgres } from '../support/run-database.js';
+import { countTasks } from '../support/statuses.js';
 
 const database = await useDatabase();
 const { pool } = database;
 const { queue } = await useApp(database, { worker: false, maxPayloadBytes: 20 });
-
-const count = async (): Promise<number> => (await pool.query('select from tasks')).rowCount ?? 0;
 
 test('insertTasks answers ids in the order of its input', async () => {
   const inputs = Array.from({ length: 2_500 }, (_, index) => ({
@@ -39,14 +38,14 @@ test('batches that are inserted at once keep their ids apart', async () => {
 });
 
 test('no tasks are no statement', async () => {
-  const before = await count();
+  const before = await countTasks(pool);
   const handle = { query: () => Promise.reject(new Error('a statement was sent')) };
   expect(await queue.insertTasks([], { tx: handle })).toEqual([]);
-  expect(await count()).toBe(before);
+  expect(await countTasks(pool)).toBe(before);
 });
 
 test('one mistake keeps the whole batch out, and is said with its place', async () => {
-  const before = await count();
+  const before = await countTasks(pool);
   const wrong = (task: object) => queue.insertTasks([{ topic: 'a' }, { topic: 'b' }, task]);
   await expect(wrong({ topic: 5 })).rejects.toMatchObject({
     code: 'INPUT_INVALID',
@@ -56,16 +55,16 @@ test('one mistake keeps the whole batch out, and is said with its place', async 
   await expect(wrong({ payload: { toJSON: () => undefined } })).rejects.toMatchObject({
     code: 'PAYLOAD_NOT_SERIALISABLE',
   });
-  expect(await count()).toBe(before);
+  expect(await countTasks(pool)).toBe(before);
 });
 
 testOnPostgres('a row that the database refuses keeps the whole batch out', async () => {
-  const before = await count();
+  const before = await countTasks(pool);
   await pool.query(`alter table tasks add constraint no_evil check (processo is distinct from 'evil')`);
   await expect(queue.insertTasks([{ topic: 'a' }, { topic: 'evil' }, { topic: 'b' }])).rejects.toMatchObject({
     code: '23514',
   });
-  expect(await count()).toBe(before);
+  expect(await countTasks(pool)).toBe(before);
 });
 
 testOnPostgres('a batch rings once', async () => {

@@ -1,19 +1,13 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { QueueAdmin, type EquivalentTaskInput } from '../../lib/index.js';
-import { createDatabase, handleOf } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { handleOf, useDatabase } from '../support/database.js';
+import { useApp } from '../support/queue-app.js';
 import { onPostgres } from '../support/run-database.js';
 import { withClient } from '../support/with-client.js';
 
-const database = await createDatabase();
-const producer = await startApp(database, { worker: false });
-const { queue } = producer;
-const admin = producer.app.get(QueueAdmin);
-
-afterAll(async () => {
-  await producer.close();
-  await database.drop();
-});
+const database = await useDatabase();
+const { app, queue } = await useApp(database, { worker: false });
+const admin = app.get(QueueAdmin);
 
 /** What an application may have set in the session in which it inserts, each as far from what is usual as can be. */
 const settings = onPostgres

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { TaskDuplicateError, TaskHandler, type TaskContext, type TaskInput } from '../../lib/index.js';
 import { useDatabase } from '../support/database.js';
 import { startApp, useApp } from '../support/queue-app.js';
+import { statusesIn } from '../support/statuses.js';
 import { until } from '../support/waiting.js';
 
 const database = await useDatabase();
@@ -73,9 +74,7 @@ test('beside workers, sixty-four inserters never have two tasks of a key run at 
       }),
     );
     const ids = [...new Set(outcomes.flat())];
-    const list = `select status from tasks where processo = 'once'`;
-    const statuses = async (): Promise<unknown[]> =>
-      (await database.pool.query<{ status: string }>(list)).rows.map(({ status }) => status);
+    const statuses = (): Promise<readonly string[]> => statusesIn(database.pool, `processo = 'once'`);
     await until(async () => (await statuses()).every((status) => status === 'sucesso'), 'all have succeeded');
     expect((await statuses()).length).toBe(ids.length);
     expect(done.length).toBe(ids.length);

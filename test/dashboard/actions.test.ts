@@ -39,8 +39,6 @@ async function insert(columns: Readonly<Record<string, unknown>>): Promise<strin
   return rows[0]?.id ?? '';
 }
 
-const statusOf = async (id: string): Promise<unknown> => (await bench.row(id)).status;
-
 test('each action does what it says, and is told with who did it', async () => {
   const later = new Date(Date.now() + 3_600_000);
   const failed = await insert({ processo: 'a', status: 'falha' });
@@ -59,7 +57,7 @@ test('each action does what it says, and is told with who did it', async () => {
   expect(await bench.row(buried)).toMatchObject({ mensagem: 'buried by ana' });
   const scheduled = await insert({ processo: 'a', data_hora: later });
   expect((await act(app.url, 'run-now', { id: scheduled })).status).toBe(200);
-  expect(await statusOf(scheduled)).toBe('pendente');
+  expect(await bench.statusOf(scheduled)).toBe('pendente');
   await act(app.url, 'pause', { topic: 'a', paused: true });
   expect(await app.admin.paused()).toMatchObject([{ topic: 'a' }]);
   await act(app.url, 'pause', { topic: 'a', paused: false });
@@ -127,7 +125,7 @@ test('what the state of a task does not allow is refused with a reason, changes 
     expect(body['values']).toEqual({ action, id, status: 'succeeded' });
     expect(body['message']).toContain('succeeded');
   }
-  expect(await statusOf(id)).toBe('sucesso');
+  expect(await bench.statusOf(id)).toBe('sucesso');
   expect(app.told.map(({ refused }) => refused !== undefined)).toEqual([true, true, true, true]);
 });
 
@@ -265,7 +263,7 @@ test('what a dashboard may not do it does not, whoever asks', async () => {
   expect((await act(readOnly.url, 'pause', { topic: 'b', paused: false })).status).toBe(200);
   expect((await ask(`${readOnly.url}/api/tasks/${id}/payload`)).status).toBe(403);
   expect((await ask(`${readOnly.url}/api/tasks/${id}`)).body['actions']).toEqual([]);
-  expect(await statusOf(id)).toBe('falha');
+  expect(await bench.statusOf(id)).toBe('falha');
   await readOnly.close();
 });
 

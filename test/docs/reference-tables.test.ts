@@ -10,11 +10,12 @@ import {
   subscriptionColumns,
 } from '../../lib/storage/postgres/schema/schema.js';
 import * as mysql from '../../lib/storage/mysql/schema/schema.js';
-import { createDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { useDatabase } from '../support/database.js';
+import { createQueue } from '../support/queue-app.js';
 import { documentAt, documents, pathOf } from './documents.js';
 import { readInterface } from './interfaces.js';
 
+const database = await useDatabase();
 const options = readInterface('lib/options/queue-options.ts', 'QueueOptions');
 const given = { connection: 'postgres://localhost/shop', queue: 'shop_queue' };
 
@@ -142,24 +143,18 @@ test('the table of statuses is that of the library', () => {
 });
 
 test('the table of the view is that of the view, and each of its columns holds what it says', async () => {
-  const database = await createDatabase();
-  const app = await startApp(database, { queue: 'shop_queue', worker: false });
-  try {
-    const documented = rowsOf('docs/reference/table.md', 'view');
-    const { fields } = await database.pool.query('select * from shop_queue_tasks');
-    expect(documented.map(([name]) => name)).toEqual(fields.map(({ name }) => name));
-    const { rows } = await database.pool.query<{ definition: string }>(
-      "select pg_get_viewdef('shop_queue_tasks'::regclass) as definition",
-    );
-    const definition = rows[0]?.definition.toLowerCase() ?? '';
-    const plain = documented.filter(([, from = '']) => /^\w+$/.test(from));
-    expect(plain.length).toBeGreaterThan(20);
-    for (const [name = '', from = ''] of plain) {
-      expect(definition).toMatch(new RegExp(`\\b${from}${from === name ? '' : ` as ${name}`}\\b`));
-    }
-  } finally {
-    await app.close();
-    await database.drop();
+  await createQueue(database, { queue: 'shop_queue' });
+  const documented = rowsOf('docs/reference/table.md', 'view');
+  const { fields } = await database.pool.query('select * from shop_queue_tasks');
+  expect(documented.map(([name]) => name)).toEqual(fields.map(({ name }) => name));
+  const { rows } = await database.pool.query<{ definition: string }>(
+    "select pg_get_viewdef('shop_queue_tasks'::regclass) as definition",
+  );
+  const definition = rows[0]?.definition.toLowerCase() ?? '';
+  const plain = documented.filter(([, from = '']) => /^\w+$/.test(from));
+  expect(plain.length).toBeGreaterThan(20);
+  for (const [name = '', from = ''] of plain) {
+    expect(definition).toMatch(new RegExp(`\\b${from}${from === name ? '' : ` as ${name}`}\\b`));
   }
 });
 

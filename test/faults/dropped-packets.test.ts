@@ -8,6 +8,9 @@ import { startFaultWorker } from './kit/fault-worker.js';
 import { allOnce, drained } from './kit/outcome.js';
 import { joinNetworks } from './kit/two-networks.js';
 
+// Over a minute, of which it works for seconds: the kernels of both sides give their connections up by clocks of their own, and the
+// limits that the library sets for that show only where packets really get lost.
+
 /** What every connection promises, whatever its state is when the network breaks. */
 const noticedMs = 60_000;
 

@@ -1,28 +1,23 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { TaskHandler, type TaskContext } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import { leaveEffect } from '../support/leave-effect.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import type { QueueApp } from '../support/queue-app.js';
 import { createEffectTable } from '../support/worker-process.js';
+import { useQueue } from '../worker/queue-bench.js';
 import { allOnce, drained } from './kit/outcome.js';
 
-let database: TestDatabase;
-let apps: QueueApp[] = [];
+const bench = useQueue('effect');
 /** Each pair of tasks meets once, when both have done their first statement. */
 let meetings: Map<string, () => void>;
 
-beforeEach(async () => {
-  database = await createDatabase();
-  await createEffectTable(database);
-  await database.pool.query('create table account (id int primary key, amount int not null)');
-  await database.pool.query('insert into account select n, 100 from generate_series(1, 2) n');
-  meetings = new Map();
+beforeAll(async () => {
+  await createEffectTable(bench);
+  await bench.pool.query('create table account (id int primary key, amount int not null)');
+  await bench.pool.query('insert into account select n, 100 from generate_series(1, 2) n');
 });
 
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  apps = [];
-  await database.drop();
+beforeEach(() => {
+  meetings = new Map();
 });
 
 interface Work {
@@ -68,14 +63,10 @@ async function meet(pair: string): Promise<void> {
   else await new Promise<void>((resolve) => meetings.set(pair, resolve));
 }
 
-async function start(): Promise<QueueApp> {
-  const app = await startApp(database, { handlers: [Handlers], retryIntervalMinutes: 0 });
-  apps.push(app);
-  return app;
-}
+const start = (): Promise<QueueApp> => bench.start({ handlers: [Handlers], retryIntervalMinutes: 0 });
 
 async function attempts(): Promise<readonly string[]> {
-  const { rows } = await database.pool.query<{ attempt: string }>(
+  const { rows } = await bench.pool.query<{ attempt: string }>(
     `select concat_ws(' ', status, tentativa) as attempt from tasks order by 1`,
   );
   return rows.map(({ attempt }) => attempt);
@@ -84,16 +75,18 @@ async function attempts(): Promise<readonly string[]> {
 test.each(['serializable', 'repeatable read'])(
   'a database whose transactions are %s by default changes nothing: no attempt fails by that',
   async (level) => {
-    const name = new URL(database.url).pathname.slice(1);
-    await database.pool.query(`alter database ${name} set default_transaction_isolation = '${level}'`);
+    const name = new URL(bench.database.url).pathname.slice(1);
+    const alter = (how: string) => bench.pool.query(`alter database ${name} ${how}`);
+    await alter(`set default_transaction_isolation = '${level}'`);
+    onTestFinished(async () => void (await alter('reset default_transaction_isolation')));
     const [{ queue }] = await Promise.all([start(), start()]);
     for (let batch = 0; batch < 10; batch += 1) {
       await queue.insertTasks(
         Array.from({ length: 60 }, (_, n) => ({ topic: n % 3 === 0 ? 'batch' : 'effect' })),
       );
     }
-    expect(await drained(database.pool)).toEqual(allOnce(400, 200));
-    const { rows } = await database.pool.query(
+    expect(await drained(bench.pool)).toEqual(allOnce(400, 200));
+    const { rows } = await bench.pool.query(
       'select max(tentativa) as attempts, max(reserva) as claims from tasks',
     );
     expect(rows).toEqual([{ attempts: 1, claims: 1 }]);
@@ -112,7 +105,7 @@ test.each([
     await queue.insertTasks(
       [first, second].map(([one, other]) => ({ topic, payload: { pair: code, first: one, second: other } })),
     );
-    expect(await drained(database.pool)).toEqual(allOnce(2));
+    expect(await drained(bench.pool)).toEqual(allOnce(2));
     expect(codes).toEqual([code]);
     expect(await attempts()).toEqual(['falha 1', 'sucesso 1', 'sucesso 2']);
   },

@@ -14,6 +14,9 @@ import { createAuthority } from '../webhooks/kit/certificates.js';
 import { createEffectTable, forkWorker } from '../support/worker-process.js';
 import { startPgBouncer, type PgBouncer } from './kit/pgbouncer.js';
 
+// Over a minute: leases are renewed and run out by the clocks of the server and of a thread, which no test can set forward, and
+// twice one is waited for. Behind a pooler they are all that keeps two workers from running one task.
+
 const recovery = { intervalMs: 200, confirmMs: 200, graceMs: 0 };
 
 const database = await useDatabase();

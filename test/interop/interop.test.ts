@@ -152,7 +152,7 @@ test('what a killed worker of nsj-queue-lib left is recovered, what a living one
   const killed = await NsjWorker.start(bench.database.url, never);
   const alive = await NsjWorker.start(bench.database.url, never);
   void killed.drain().catch(() => undefined);
-  await until(async () => (await bench.row(first)).status === 'processando', 'the first to run');
+  await until(async () => (await bench.statusOf(first)) === 'processando', 'the first to run');
   void alive.drain().catch(() => undefined);
   await ready.promise;
   class Quick {

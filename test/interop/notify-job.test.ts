@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { getQueueToken, QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { runCli } from '../cli/support.js';
+import { countStatuses } from '../support/statuses.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { NsjWorker } from './nsj-worker.js';
@@ -35,10 +36,7 @@ async function insertLater(topic = 'later'): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
-const statuses = async (): Promise<readonly string[]> =>
-  (await bench.pool.query<{ status: string }>('select distinct status from tasks order by 1')).rows.map(
-    ({ status }) => status,
-  );
+const statuses = async (): Promise<readonly string[]> => Object.keys(await countStatuses(bench.pool));
 
 /** Holds the lock of the notify job. */
 async function holdLock() {

@@ -1,10 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { looksChannel } from '../../lib/coordination/postgres/postgres-bell.js';
-import { SessionLiveness } from '../../lib/coordination/session-liveness.js';
 import { TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { holdTimers, type HeldTimers } from '../support/held-timers.js';
 import { listen } from '../support/listening.js';
-import type { QueueApp } from '../support/queue-app.js';
+import { coreOf, type QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
 
@@ -44,12 +43,12 @@ async function nextLook(looks: HeldTimers, others = 0): Promise<void> {
 
 test('of several workers one looks, and those that hear of it send nothing', async () => {
   const looks = holdLooks();
-  for (let n = 0; n < 4; n += 1) await start({ recovery });
-  const findMissing = vi.spyOn(SessionLiveness.prototype, 'findMissing');
+  const apps: QueueApp[] = [];
+  for (let n = 0; n < 4; n += 1) apps.push(await start({ recovery }));
+  const asked = apps.map(({ app }) => vi.spyOn(coreOf(app).database.workers, 'findMissing'));
   // Three wait again each time, and longer than the one that looks: in the order of their times it is always the same.
   for (let n = 0; n < 8; n += 1) await nextLook(looks, 3);
-  expect(findMissing).toHaveBeenCalledTimes(8);
-  expect(new Set(findMissing.mock.contexts).size).toBe(1);
+  expect(asked.map(({ mock }) => mock.calls.length).filter((times) => times > 0)).toEqual([8]);
   expect(looks.waiting).toBe(4);
 });
 
@@ -93,7 +92,7 @@ test('a worker that cannot look lets another one try, and goes on automatically'
   const failures: unknown[] = [];
   one.events.on('routine.failed', ({ routine }) => failures.push(routine));
   const findMissing = vi
-    .spyOn(SessionLiveness.prototype, 'findMissing')
+    .spyOn(coreOf(one.app).database.workers, 'findMissing')
     .mockRejectedValueOnce(new Error('not now'));
   for (let n = 0; n < 3; n += 1) await nextLook(looks);
   expect(failures).toEqual(['recover']);

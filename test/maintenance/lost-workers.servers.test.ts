@@ -1,9 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import { livenessPrefix } from '../../lib/coordination/lock-names.js';
-import { SessionLiveness } from '../../lib/coordination/session-liveness.js';
 import { TaskHandler, type QueueModuleOptions, type TaskContext } from '../../lib/index.js';
 import { lockName } from '../../lib/storage/mysql/lock-name.js';
-import type { QueueApp } from '../support/queue-app.js';
+import { coreOf, type QueueApp } from '../support/queue-app.js';
 import { onPostgres, ownSql, unlessTold } from '../support/run-database.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { withClient } from '../support/with-client.js';
@@ -164,12 +163,12 @@ test('nobody is called lost by a worker that was lost itself a moment ago', asyn
 
 test('a looker whose connection is cut again and again still finds who is lost', async () => {
   const holder = await startHolder();
-  const findMissing = vi.spyOn(SessionLiveness.prototype, 'findMissing');
   const survivor = await startSurvivor({ recovery: { intervalMs: 20, confirmMs: 1_000, graceMs: 500 } });
+  const findMissing = vi.spyOn(coreOf(survivor.app).database.workers, 'findMissing');
   await holder.child.kill('SIGKILL');
   let recovered: string | undefined;
   survivor.events.on('task.recovered', ({ workerId }) => (recovered = workerId));
-  /** A look that could tell who is missing: it began when the connection was up for long enough. */
+  /** A look that could tell who is missing: before the connection is up for long enough nobody is asked. */
   const hasLooked = async (): Promise<boolean> => {
     const answers = await Promise.all(findMissing.mock.results.map(({ value }) => value as Promise<unknown>));
     return answers.some((answer) => answer !== undefined);

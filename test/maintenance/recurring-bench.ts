@@ -1,16 +1,8 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import { expect } from 'vitest';
-import type { QueueCore } from '../../lib/assembly/core.js';
 import type { QueueAdmin, TaskRecord } from '../../lib/index.js';
-import { defaultQueueName, getPartToken } from '../../lib/options/part-token.js';
 import { occurrenceKey, scheduleKey, type ScheduleStore } from '../../lib/storage/schedules.js';
 
 const missedRules = ['skip', 'once', 'all'] as const;
-
-/** What a queue of an application is made of. */
-export function coreOf(app: Pick<INestApplicationContext, 'get'>): QueueCore {
-  return app.get<QueueCore>(getPartToken(defaultQueueName, 'core'), { strict: false });
-}
 
 /** As if a schedule had last been looked at so long ago; returns the time that is due since. */
 export async function rewind(schedules: ScheduleStore, id: string, ms: number): Promise<number> {

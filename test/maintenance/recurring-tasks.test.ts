@@ -3,12 +3,12 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { QueueAdmin, Recurring, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { RecurringTasks } from '../../lib/maintenance/recurring-tasks.js';
 import type { ScheduleStore } from '../../lib/storage/schedules.js';
-import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { coreOf, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { holdTimers } from '../support/held-timers.js';
 import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
-import { coreOf, madeBy, rewind, timesOf } from './recurring-bench.js';
+import { madeBy, rewind, timesOf } from './recurring-bench.js';
 
 const bench = useQueue('tasks_schedule');
 

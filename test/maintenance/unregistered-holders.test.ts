@@ -1,17 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test, vi, type MockInstance } from 'vitest';
 import { QueueAdmin, QueueEvents, TaskHandler, type QueueModuleOptions } from '../../lib/index.js';
 import { assembleCore } from '../../lib/assembly/core.js';
 import { resolveOptions } from '../../lib/assembly/resolve-options.js';
-import { PostgresWorkers } from '../../lib/storage/postgres/postgres-workers.js';
+import type { WorkerRegistry } from '../../lib/storage/workers.js';
 import { holdTimers } from '../support/held-timers.js';
-import type { QueueApp } from '../support/queue-app.js';
+import { coreOf, type QueueApp } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useRecoveryBench, type ChildWorker } from './recovery-bench.js';
 
 const eager = { intervalMs: 50, confirmMs: 50, graceMs: 0 };
 
 const bench = useRecoveryBench();
+
+type WalkSpy = MockInstance<WorkerRegistry['unregisteredHolders']>;
 
 class Handlers {
   @TaskHandler('hold')
@@ -20,6 +22,15 @@ class Handlers {
 
 function start(options: QueueModuleOptions): Promise<QueueApp> {
   return bench.start({ handlers: [Handlers], pollIntervalMs: 0, ...options });
+}
+
+/** The same, with a spy on its walks for holders that nobody knows, before its worker starts. */
+async function startWatched(prepare = (walk: WalkSpy): unknown => walk) {
+  const app = await start({ recovery: eager, autoStart: false });
+  const walk = vi.spyOn(coreOf(app.app).database.workers, 'unregisteredHolders');
+  prepare(walk);
+  await app.worker.start();
+  return { ...app, walk };
 }
 
 /** Inserts a task that is held by that executor, null for nobody; returns its id. */
@@ -58,8 +69,7 @@ test('what is held by an executor without a row, or by one that has stopped, is 
 });
 
 test('later it is found by itself, at every twelfth look', async () => {
-  const walk = vi.spyOn(PostgresWorkers.prototype, 'unregisteredHolders');
-  const { events } = await start({ recovery: eager });
+  const { events, walk } = await startWatched();
   await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
   const id = await insertHeld('4711');
   expect((await nextEvent(events, 'task.recovered')).task.id).toBe(id);
@@ -79,16 +89,16 @@ test('an attempt that runs while it names nobody is told of a minute later, thou
 });
 
 test('a walk that takes long is made as much rarer', async () => {
-  const walk = vi.spyOn(PostgresWorkers.prototype, 'unregisteredHolders');
   const now = performance.now.bind(performance);
   let ahead = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-  walk.mockImplementationOnce(() => {
-    // Ten seconds, of which a hundred are three parts in a hundred of the time.
-    ahead += 10_000;
-    return Promise.resolve([]);
-  });
-  await start({ recovery: eager });
+  const { walk } = await startWatched((next) =>
+    next.mockImplementationOnce(() => {
+      // Ten seconds, of which a hundred are three parts in a hundred of the time.
+      ahead += 10_000;
+      return Promise.resolve([]);
+    }),
+  );
   await until(async () => walk.mock.calls.length > 0, 'the walk at the start');
   ahead += 200_000;
   await pause(20 * eager.intervalMs);
@@ -98,10 +108,9 @@ test('a walk that takes long is made as much rarer', async () => {
 });
 
 test('a worker that leaves tasks unfinished counts as lost and not as stopped, so that it is found at once', async () => {
-  // So that it is not found by the walk over the rows of workers that nobody knows.
-  vi.spyOn(PostgresWorkers.prototype, 'unregisteredHolders').mockResolvedValue([]);
   const holder = await startHolder({ shutdownTimeoutMs: 50 });
-  const survivor = await start({ recovery: eager });
+  // So that it is not found by the walk over the rows of workers that nobody knows.
+  const survivor = await startWatched((walks) => walks.mockResolvedValue([]));
   const recovered = nextEvent(survivor.events, 'task.recovered');
   holder.process.kill('SIGTERM');
   expect((await recovered).workerId).toBe(holder.workerId);

@@ -13,7 +13,7 @@ import { afterEach, expect, test } from 'vitest';
 import { QueueClient, QueueModule, TaskHandler } from '../../lib/index.js';
 import { allClosed } from '../support/connections.js';
 import { useDatabase } from '../support/database.js';
-import { startApp } from '../support/queue-app.js';
+import { startApp, withoutRoutines } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 
 const database = await useDatabase();
@@ -75,7 +75,8 @@ class FeatureModule {}
 @Module({})
 class AppModule {}
 
-const queueModule = (): DynamicModule => QueueModule.forRoot({ connection: database.url, queue: 'tasks' });
+const queueModule = (): DynamicModule =>
+  QueueModule.forRoot({ connection: database.url, queue: 'tasks', ...withoutRoutines });
 
 function boot(imports: DynamicModule['imports'], warnings: string[] = []): Promise<INestApplicationContext> {
   return NestFactory.createApplicationContext(

@@ -2,7 +2,7 @@ import { Injectable, Module, type DynamicModule } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { expect, test, vi } from 'vitest';
 import { QueueModule } from '../../lib/index.js';
-import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { distantRoutines, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
 
@@ -38,7 +38,7 @@ async function start(options: QueueAppOptions = {}): Promise<{
   readonly registry: SchedulerRegistry;
   readonly cronJobs: () => readonly string[];
 }> {
-  const queue = await bench.start({ routines: true, imports: [ownJobs], ...options });
+  const queue = await bench.start({ ...distantRoutines(), imports: [ownJobs], ...options });
   const registry = queue.app.get(SchedulerRegistry);
   return { queue, registry, cronJobs: () => [...registry.getCronJobs().keys()].sort() };
 }
@@ -72,7 +72,12 @@ test('a tick of a job runs its routine once', async () => {
 test('the schedule module is found wherever the application imports it', async () => {
   @Module({
     imports: [
-      QueueModule.forRoot({ connection: bench.database.url, queue: 'tasks', name: 'early' }),
+      QueueModule.forRoot({
+        connection: bench.database.url,
+        queue: 'tasks',
+        name: 'early',
+        ...distantRoutines(),
+      }),
       ownJobs,
     ],
   })
@@ -107,7 +112,7 @@ test('with autoStart: false the jobs come with the worker', async () => {
 
 test('without the schedule module the routines have a registry of their own', async () => {
   const added = vi.spyOn(SchedulerRegistry.prototype, 'addCronJob');
-  const app = await bench.start({ routines: true });
+  const app = await bench.start(distantRoutines());
   expect(added.mock.calls.map(([name]) => name).sort()).toEqual(jobsOf('default'));
   const registry = added.mock.contexts[0] as SchedulerRegistry;
   const finished = nextEvent(app.events, 'routine.finished');

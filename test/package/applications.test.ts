@@ -13,6 +13,9 @@ import { installPackages } from './installation.js';
 import { npm } from './npm.js';
 import { compile, packLibrary, type Manifest, type PackedLibrary } from './packed.js';
 
+// Over a minute: two applications are compiled and run against the package as npm lays it out, on Nest 11 in CommonJS and on Nest 12
+// in modules. What is wrong with exports, peers or declarations shows nowhere else, and breaks every user's start.
+
 const execute = promisify(execFile);
 
 const kinds = [

@@ -8,6 +8,9 @@ import { startDebianPostgres, type DebianServer } from './debian-postgres.js';
 import { npm, outsideNpm } from './npm.js';
 import { makeProject, packLibrary } from './packed.js';
 
+// Near a minute: each command is a process, as npx starts it from the package, on the run's server and on Debian's. It is the one
+// place where the command that operators type is what runs.
+
 interface Answer {
   readonly code: number;
   readonly stdout: string;

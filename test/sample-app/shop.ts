@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderReport } from '../../sample-app/orders/order-reports.js';
 import type { PlacedOrder } from '../../sample-app/orders/orders.service.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { distantRoutines } from '../support/queue-app.js';
 
 /** What an HTTP request was answered. */
 export interface Answer<Body = unknown> {
@@ -42,6 +43,11 @@ export async function openShop(): Promise<TestShop> {
 /** The same on a database of the caller's. */
 export async function openShopAt(url: string): Promise<Omit<TestShop, 'database'>> {
   process.env['DATABASE_URL'] = url;
+  // No variable says that a routine has no minutes.
+  const { retryMinutes, notifyMinutes, purgeMinutes } = distantRoutines();
+  process.env['QUEUE_MINUTE_RETRY_THREAD'] = String(retryMinutes);
+  process.env['QUEUE_MINUTE_NOTIFY_THREAD'] = String(notifyMinutes);
+  process.env['QUEUE_MINUTE_PURGE_THREAD'] = String(purgeMinutes);
   const { createShop } = await import('../../sample-app/shop.js');
   const app = await createShop({ logger: false });
   await app.listen(0, '127.0.0.1');

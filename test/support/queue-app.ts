@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll } from 'vitest';
+import type { QueueCore } from '../../lib/assembly/core.js';
 import {
   getQueueToken,
   NotifyRoutine,
@@ -18,6 +19,7 @@ import {
   RetryRoutine,
   type QueueModuleOptions,
 } from '../../lib/index.js';
+import { defaultQueueName, getPartToken } from '../../lib/options/part-token.js';
 import type { TestDatabase } from './database.js';
 
 @Module({})
@@ -44,6 +46,12 @@ export const withoutRoutines = {
   notifyMinutes: [],
   purgeMinutes: [],
 } as const satisfies QueueModuleOptions;
+
+/** For tests in which each routine has a minute: one that does not come while they run. */
+export const distantRoutines = (): Pick<QueueModuleOptions, keyof typeof withoutRoutines> => {
+  const minutes = [(new Date().getMinutes() + 30) % 60];
+  return { retryMinutes: minutes, notifyMinutes: minutes, purgeMinutes: minutes };
+};
 
 export interface QueueAppOptions extends QueueModuleOptions {
   /** True: the routines run by the clock, as they do in an application. Default: only those whose minutes are given. */
@@ -96,6 +104,11 @@ export async function startApp(
     purge: app.get(getQueueToken(name, PurgeRoutine), { strict: false }),
     close: () => app.close(),
   };
+}
+
+/** What the queue of an application is made of. Its parts are those that its worker has: for spies on one of them. */
+export function coreOf(app: Pick<INestApplicationContext, 'get'>): QueueCore {
+  return app.get<QueueCore>(getPartToken(defaultQueueName, 'core'), { strict: false });
 }
 
 /** {@link startApp} of a test file: it is closed when the file's tests have ended. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { QueueWebhooks, TaskHandler } from '../../lib/index.js';
+import { countStatuses } from '../support/statuses.js';
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -8,13 +9,8 @@ import { startReceiver } from './kit/receivers.js';
 const bench = useQueue();
 const allowedAddresses = ['127.0.0.1'];
 
-async function statuses(id: string): Promise<Record<string, number>> {
-  const { rows } = await bench.pool.query<{ status: string; n: number }>(
-    'select status, count(*)::int as n from tasks where subscriber_id = $1 and not dead group by 1',
-    [id],
-  );
-  return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
-}
+const statuses = (id: string): Promise<Record<string, number>> =>
+  countStatuses(bench.pool, `subscriber_id = '${id}' and not dead`);
 
 test('an endpoint that fails so often rests: what is due moves without an attempt; one probe closes it', async () => {
   let status = 500;

@@ -2,9 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { Client } from 'pg';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { PostgresEndpoints } from '../../lib/storage/postgres/postgres-endpoints.js';
 import { QueueAdmin, QueueWebhooks, Subscriber } from '../../lib/index.js';
-import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
+import { coreOf, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -31,12 +30,12 @@ beforeEach(async () => {
 });
 
 /** A delivery for `crm`, which leads to that URL, and waits until `resume` is called. */
-async function heldDelivery({ queue, admin }: WebhookApp, url: string): Promise<() => Promise<void>> {
+async function heldDelivery({ app, queue, admin }: WebhookApp, url: string): Promise<() => Promise<void>> {
   await subscribe(bench.database, [
     { id: 'crm', url, http_method: 'POST', headers: { 'x-as': 'published' } },
   ]);
   // A worker that has not heard of the pause yet would make the first attempt.
-  const reads = vi.spyOn(PostgresEndpoints.prototype, 'pausedRoutes');
+  const reads = vi.spyOn(coreOf(app).database.endpoints, 'pausedRoutes');
   await admin.pause({ subscriptionId: 'crm' });
   await until(async () => {
     const read = await Promise.all(reads.mock.results.map(({ value }) => value));

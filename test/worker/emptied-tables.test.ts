@@ -185,7 +185,7 @@ test('after every table was emptied tasks run, fail, are paused and cancelled, a
   const paused = await until(async () => {
     const id = await queue.insertTask({ topic: 'work' });
     await bench.ended(await queue.insertTask({ topic: 'hang', payload: { n: 0 } }));
-    return (await bench.row(id)).status === 'pendente' && id;
+    return (await bench.statusOf(id)) === 'pendente' && id;
   }, 'the worker to hear of the pause');
   const cancelled = await queue.insertTask({ topic: 'work' });
   await admin.cancel(cancelled);

@@ -1,15 +1,15 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { DeadTaskHandler, TaskHandler } from '../../lib/index.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy, type DatabaseProxy } from '../support/database-proxy.js';
-import { startApp, type QueueApp } from '../support/queue-app.js';
+import type { QueueApp } from '../support/queue-app.js';
 import { subscribe } from '../support/subscriptions.js';
 import { nextEvent, until } from '../support/waiting.js';
+import { useQueue } from './queue-bench.js';
 
 const limit = 100_000;
 const payloadBytes = 5_000_000;
 
-let database: TestDatabase;
+const bench = useQueue();
 let proxy: DatabaseProxy;
 let app: QueueApp;
 let called: string[];
@@ -38,15 +38,9 @@ class Handlers {
 
 beforeEach(async () => {
   called = [];
-  database = await createDatabase();
-  proxy = await startProxy(database);
-  app = await startApp(proxy, { handlers: [Handlers], maxPayloadBytes: limit });
-});
-
-afterEach(async () => {
-  await app.close();
-  await proxy.close();
-  await database.drop();
+  proxy = await startProxy(bench.database);
+  app = await bench.start({ connection: proxy.url, handlers: [Handlers], maxPayloadBytes: limit });
+  return () => proxy.close();
 });
 
 /** As another program would; returns when its live and its dead chain have ended. */
@@ -54,12 +48,12 @@ async function insertOversized(
   topic: string,
   publication = false,
 ): Promise<readonly Record<string, unknown>[]> {
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks (processo, pub_sub, payload) select $1, $2, '{"a":"' || repeat('é', $3::int / 2) || '"}'`,
     [topic, publication, payloadBytes],
   );
   return until(async () => {
-    const { rows } = await database.pool.query<Record<string, unknown>>(
+    const { rows } = await bench.pool.query<Record<string, unknown>>(
       `select status, dead, tentativa, estouro_tentativas as exhausted, mensagem as message,
          octet_length(payload) > $1 as whole
        from tasks order by id`,
@@ -105,7 +99,7 @@ test('a dead handler does not get it either, and the dead chain ends as well', a
 });
 
 test('a publication above the limit is not delivered', async () => {
-  await subscribe(database, [{ id: 'a' }]);
+  await subscribe(bench.database, [{ id: 'a' }]);
   const rows = await insertOversized('order-placed', true);
   expect(rows).toMatchObject([
     { ...refused, dead: false },
@@ -117,13 +111,12 @@ test('a publication above the limit is not delivered', async () => {
 
 test('the limit is of bytes, and what just fits is run', async () => {
   const completed = nextEvent(app.events, 'task.completed');
-  await database.pool.query(
-    `insert into tasks (processo, payload) select 'plain', repeat('é', $1::int / 2)`,
-    [limit],
-  );
+  await bench.pool.query(`insert into tasks (processo, payload) select 'plain', repeat('é', $1::int / 2)`, [
+    limit,
+  ]);
   await completed;
   const failed = nextEvent(app.events, 'task.failed');
-  await database.pool.query(
+  await bench.pool.query(
     `insert into tasks (processo, payload) select 'plain', repeat('é', $1::int / 2) || '.'`,
     [limit],
   );

@@ -23,6 +23,8 @@ export interface QueueBench {
   connect(): Promise<Client>;
   /** That attempt's row. */
   row(id: string): Promise<AttemptRow>;
+  /** That attempt's status. */
+  statusOf(id: string): Promise<string>;
   /** All attempts of a task, its dead chain included, oldest first. */
   chain(id: string): Promise<AttemptRow[]>;
   /** That attempt's row, once it has ended. */
@@ -93,6 +95,7 @@ export function useQueue(...emptied: readonly string[]): QueueBench {
       return client;
     },
     row,
+    statusOf: async (id) => (await row(id)).status,
     chain,
     ended: (id) =>
       until(async () => {

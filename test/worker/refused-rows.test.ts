@@ -92,7 +92,7 @@ describe.each([
     ids.push(await queue.insertTask({ topic: 'other', payload: 'four', delayMs: 100 }));
     expect(await hasStatus(ids, 'sucesso')).toBe(true);
     expect(runs.toSorted()).toEqual(['four', 'one', 'three', 'two']);
-    expect((await bench.row(frozen)).status).not.toBe('sucesso');
+    expect(await bench.statusOf(frozen)).not.toBe('sucesso');
     expect(warnings).toEqual([aboutRow(frozen)]);
     await acceptRows(bench.pool);
     expect(await hasStatus([frozen], 'sucesso')).toBe(true);
@@ -191,7 +191,7 @@ test('a task of a group whose success is refused fails alone', async () => {
   await refuse([odd], `new.status = 'sucesso'`);
   await start();
   expect(await hasStatus(others, 'sucesso')).toBe(true);
-  await until(async () => (await bench.row(odd)).status === 'falha', 'it fails');
+  await until(async () => (await bench.statusOf(odd)) === 'falha', 'it fails');
 });
 
 testOnPostgres(

@@ -38,7 +38,7 @@ export class NsjSocket {
     return this.next();
   }
 
-  /** The next message, however long it takes. */
+  /** The next message. Fails when none comes within 20 s. */
   next(): Promise<string> {
     return this.#arrived.next();
   }

@@ -5,6 +5,9 @@ import { makeTemporaryFolder } from '../../support/folders.js';
 import { forkChild } from '../../support/processes.js';
 import type { ChaosReport } from './report.js';
 
+// Near a minute: a fleet under load is hit by every kind of fault once, in any order. It finds what two faults do together, of
+// which nobody has thought; longer runs are made by hand (`npm run chaos`).
+
 test('a chaos run: every kind of fault hits at least once, and every invariant holds', async () => {
   const out = join(await makeTemporaryFolder(), 'report.json');
   const run = forkChild('chaos-run', {

@@ -23,6 +23,9 @@ import { createJudgesTables } from './schema.js';
 import { subscriptions, taskKinds } from './workload/kinds.js';
 import { scheduleTexts } from './workload/recurring.js';
 
+// Over a minute: a process is killed before, at and after each statement that changes a state, some ninety times in all. Nothing
+// else shows that a death between any two of them loses and doubles nothing.
+
 const purgeMaxAgeDays = 30 / 86_400;
 const recovery = { intervalMs: 300, confirmMs: 300, graceMs: 300 };
 const options: QueueModuleOptions = {

@@ -1,16 +1,16 @@
-import { collect } from './contract-test.js';
-import type { OpenDatabase } from './opened.js';
+import { collect, type ContractTest } from './contract-test.js';
 
-/** Runs a suite against a database until a test fails; returns the test's title. */
-export async function firstFailure(
-  suite: (open: OpenDatabase) => void,
-  open: OpenDatabase,
+/** Runs a suite against what `open` gives until a test fails; returns the test's title, undefined when none does. */
+export async function firstFailure<Open>(
+  suite: (open: Open) => void,
+  open: Open,
+  run = (one: ContractTest): Promise<void> => one.run(),
 ): Promise<string | undefined> {
-  for (const { title, run } of collect(() => suite(open))) {
+  for (const one of collect(() => suite(open))) {
     try {
-      await run();
+      await run(one);
     } catch {
-      return title;
+      return one.title;
     }
   }
   return undefined;

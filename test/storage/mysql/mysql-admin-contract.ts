@@ -27,14 +27,11 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
     return other;
   }
 
-  const statusesOf = async (): Promise<readonly string[]> =>
-    (await bench.ask('select status from tasks order by id')).map((row) => String(row['status']));
-
   test('of two who retry a task at the same time one wins', async () => {
     const [id = ''] = await bench.insert([failed]);
     const answers = await Promise.all(Array.from({ length: 6 }, () => bench.database.admin.retry(id)));
     expect(answers.filter((answer) => answer !== undefined)).toHaveLength(1);
-    expect(await statusesOf()).toEqual(['falha', 'pendente']);
+    expect(await bench.statuses()).toEqual(['falha', 'pendente']);
     expect(bench.rung).toEqual(['due']);
   });
 
@@ -209,7 +206,7 @@ export function exerciseMysqlAdmin(flavour: MysqlFlavour): void {
     const cancelling = bench.database.admin.cancel({ ids: [id] }, { by: null, message: 'off' });
     await other.query('commit');
     expect(await cancelling).toEqual([]);
-    expect(await statusesOf()).toEqual(['sucesso']);
+    expect(await bench.statuses()).toEqual(['sucesso']);
   });
 
   test('a task that has gone on since a caller took its snapshot is cancelled as it stands', async () => {

@@ -15,9 +15,6 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
       [topic, key, priority, secondsAgo],
     );
 
-  const statuses = async (): Promise<readonly string[]> =>
-    (await bench.ask('select status from tasks order by id')).map((row) => String(row['status']));
-
   /** Another session locks an attempt; returns what ends that. */
   async function lock(id: string): Promise<() => Promise<void>> {
     const user = await bench.server.pool.getConnection();
@@ -206,7 +203,7 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
     expect(await claims.settleAndClaim([locked])).toMatchObject({ settledOnly: [] });
     await unlock();
     expect(await claims.settleAndClaim([locked], one)).toMatchObject({ settledOnly: undefined });
-    expect(await statuses()).toEqual([...Array(3).fill('sucesso'), 'processando', 'processando']);
+    expect(await bench.statuses()).toEqual([...Array(3).fill('sucesso'), 'processando', 'processando']);
   });
 
   test('an outcome that was written before is not written again, nor told as if it was', async () => {
@@ -226,7 +223,7 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
     const demand = { routes: [{ route: 't:a', limit: 1 }], total: 1, order: 'age' } as const;
     const tooLong = { ...one, message: 'x'.repeat(501) };
     await expect(claims.settleAndClaim([tooLong], demand)).rejects.toThrow(/mensagem/);
-    expect(await statuses()).toEqual(['processando', 'pendente']);
+    expect(await bench.statuses()).toEqual(['processando', 'pendente']);
     expect(await claims.settleAndClaim([one], demand)).toMatchObject({
       settledOnly: undefined,
       claimed: [{}],
@@ -251,7 +248,7 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
       settledOnly: undefined,
       claimed: [{}],
     });
-    expect([lost.times, await statuses()]).toEqual([1, ['sucesso', 'processando']]);
+    expect([lost.times, await bench.statuses()]).toEqual([1, ['sucesso', 'processando']]);
   });
 
   test('claimers beside producers take each task once, and none loses a transaction to another', async () => {
@@ -281,7 +278,7 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
     };
     await Promise.all([produce(), produce(), ...['1', '2', '3', '4'].map(claim)]);
     expect(Math.max(...claimed.values())).toBe(1);
-    expect(new Set(await statuses())).toEqual(new Set(['sucesso']));
+    expect(new Set(await bench.statuses())).toEqual(new Set(['sucesso']));
   });
 }
 

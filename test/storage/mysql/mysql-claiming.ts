@@ -1,20 +1,17 @@
-import type { RowDataPacket } from 'mysql2';
 import type { ClaimedTask, Completion, RouteDemand } from '../../../lib/storage/attempt.js';
 import type { Claims } from '../../../lib/storage/claims.js';
 import type { MysqlAccess } from '../../../lib/storage/mysql/mysql-access.js';
 import type { MysqlDatabase } from '../../../lib/storage/mysql/mysql-database.js';
-import type { MysqlFlavour, MysqlTestDatabase } from '../../support/mysql.js';
-import { useMysqlQueue } from './mysql-queue.js';
+import type { MysqlFlavour } from '../../support/mysql.js';
+import { useMysqlQueue, type MysqlQueueBench } from './mysql-queue.js';
 
 /** A queue in MySQL or MariaDB, empty at the beginning of each test, and workers' claims of it. */
-export interface MysqlClaimBench {
-  readonly server: MysqlTestDatabase;
+export interface MysqlClaimBench extends Pick<MysqlQueueBench, 'server' | 'ask' | 'statuses'> {
   readonly access: MysqlAccess;
   /** Claims of a worker. */
   claimsOf(workerId: string): Claims;
   /** Another process's, with connections of its own. */
   openAnother(): Promise<{ readonly access: MysqlAccess; readonly claims: (workerId: string) => Claims }>;
-  ask(sql: string, values?: readonly unknown[]): Promise<RowDataPacket[]>;
 }
 
 /** @param filled true when the file's tests only read what they find */
@@ -33,6 +30,7 @@ export function useMysqlClaims(flavour: MysqlFlavour, filled = false): MysqlClai
       return { access: other.access, claims: (workerId) => claimsOf(other, workerId) };
     },
     ask: bench.ask,
+    statuses: bench.statuses,
   };
 }
 

@@ -24,6 +24,8 @@ export interface MysqlQueueBench {
   readonly rung: readonly string[];
   /** Runs a statement of the test's own. */
   readonly ask: (sql: string, values?: readonly unknown[]) => Promise<RowDataPacket[]>;
+  /** The statuses of all attempts, in the order of their ids. */
+  readonly statuses: () => Promise<readonly string[]>;
   /** Inserts rows of tasks; returns their ids, in order. */
   insert(rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]>;
   /** Forgets what is in the queue and known of it. */
@@ -80,6 +82,8 @@ export function useMysqlQueue(
     },
     rung,
     ask,
+    statuses: async () =>
+      (await ask('select status from tasks order by id')).map((row) => String(row['status'])),
     async insert(rows) {
       const ids: string[] = [];
       for (const row of rows) {

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { countLimit, type StatusRequest } from '../../../lib/storage/reports.js';
 import type { StatusReport } from '../../../lib/storage/status-report.js';
 import type { MysqlFlavour } from '../../support/mysql.js';
+import { countsOf } from '../../support/statuses.js';
 import { untilListed } from '../../support/listed-transactions.js';
 import { until } from '../../support/waiting.js';
 import { ago, useMysqlQueue } from './mysql-queue.js';
@@ -15,15 +16,6 @@ export function exerciseMysqlStatus(flavour: MysqlFlavour): void {
 
   const read = (request: Partial<StatusRequest> = {}): Promise<StatusReport> =>
     bench.database.reports.status({ purgeMaxAgeDays: 60, ...request });
-
-  const countsOf = ({ counts }: StatusReport): unknown[] =>
-    counts.map(({ topic, subscriptionId, dead, status, count }) => [
-      topic,
-      subscriptionId,
-      dead,
-      status,
-      count,
-    ]);
 
   test('it counts what waits, runs and has ended, by topic, subscription and status', async () => {
     expect(await read()).toMatchObject({

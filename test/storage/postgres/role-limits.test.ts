@@ -1,14 +1,12 @@
 import { Pool } from 'pg';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { assembleCore } from '../../../lib/assembly/core.js';
 import { resolveOptions } from '../../../lib/assembly/resolve-options.js';
 import { QueueEvents } from '../../../lib/events.js';
 import { SchemaSession } from '../../../lib/storage/postgres/migration/schema-session.js';
-import { createDatabase } from '../../support/database.js';
+import { useDatabase } from '../../support/database.js';
 
-const server = await createDatabase();
-
-afterAll(() => server.drop());
+const server = await useDatabase();
 
 /** The address of a session that begins with limits of 50 ms, as those of a role. */
 function addressWith(...limits: readonly string[]): string {

@@ -227,7 +227,7 @@ test('a pause that is hidden is not taken for none', async () => {
   const paused = await until(async () => {
     const id = await queue.insertTask({ topic: 'work' });
     await bench.ended(await queue.insertTask({ topic: 'strict' }));
-    return (await bench.row(id)).status === 'pendente' && id;
+    return (await bench.statusOf(id)) === 'pendente' && id;
   }, 'the worker to hear of the pause');
   const failing = nextEvent(events, 'worker.error');
   await secure('tasks_paused', 'enable');

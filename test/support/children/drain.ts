@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { QueueEvents, QueueModule, QueueWorker, TaskHandler } from '../../../lib/index.js';
+import { withoutRoutines } from '../queue-app.js';
 
 /**
  * Starts a worker on the queue `tasks` in `DATABASE_URL` and measures itself until as many tasks have ended, or as
@@ -31,6 +32,7 @@ class HandlersModule {}
       queue: 'tasks',
       autoStart: false,
       shutdownTimeoutMs: 0,
+      ...withoutRoutines,
     }),
   ],
 })

@@ -14,7 +14,7 @@ test('code that never lets its event loop run is ended when it is cancelled, or 
   const cancelled = await queue.insertTask({ topic: 'block' });
   await detached.started(1);
   await app.get(QueueAdmin).cancel(cancelled, { by: 'ana' });
-  const hasFailed = async (id: string): Promise<boolean> => (await bench.row(id)).status === 'falha';
+  const hasFailed = async (id: string): Promise<boolean> => (await bench.statusOf(id)) === 'falha';
   await until(() => hasFailed(overTime), 'the end of the one that is over time', 60_000);
   await until(() => hasFailed(cancelled), 'the end of the one that was cancelled', 60_000);
   expect(await bench.row(cancelled)).toMatchObject({ cancelada_por: 'ana' });

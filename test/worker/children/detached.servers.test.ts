@@ -13,6 +13,9 @@ import { createEffectTable } from '../../support/worker-process.js';
 import { nextEvent, until } from '../../support/waiting.js';
 import { useQueue } from '../queue-bench.js';
 
+// Near a minute: each test starts a parent and its detached processes as they are in production, an application each. That they
+// outlive it, and never run twice, is what they are for, and no part of it can be seen within one process.
+
 const bench = useQueue();
 beforeAll(() => createEffectTable(bench.database));
 const detached = useDetached(() => bench.database);

@@ -25,10 +25,6 @@ function holdTimeouts(): HeldTimers {
   return holdTimers((ms) => ms === limitMs);
 }
 
-async function statusOf(id: string): Promise<string> {
-  return (await bench.row(id)).status;
-}
-
 test('a handler that blocks its thread keeps nobody waiting, and its timeout ends it and no other', async () => {
   const timeouts = holdTimeouts();
   const { queue } = await isolated.start({ threads: 2 });
@@ -36,7 +32,7 @@ test('a handler that blocks its thread keeps nobody waiting, and its timeout end
   await Promise.all([isolated.started(spin), isolated.started(hold)]);
   const inline = await queue.insertTask({ topic: 'inline' });
   expect(await bench.ended(inline)).toMatchObject({ status: 'sucesso' });
-  expect(await statusOf(spin)).toBe('processando');
+  expect(await bench.statusOf(spin)).toBe('processando');
   timeouts.ringFirst();
   expect(await bench.ended(spin)).toMatchObject({
     status: 'falha',
@@ -76,7 +72,7 @@ test('a thread in native code counts until it is gone: nothing runs beside it in
   const inline = await queue.insertTask({ topic: 'inline' });
   expect(await bench.ended(inline)).toMatchObject({ status: 'sucesso' });
   // In the table, for any worker.
-  expect(await statusOf(next)).toBe('pendente');
+  expect(await bench.statusOf(next)).toBe('pendente');
   await (await open(path, 'w')).close();
   expect(await bench.ended(next)).toMatchObject({ status: 'sucesso' });
 });
@@ -142,7 +138,7 @@ test.each([
   expect(await isolated.effects()).not.toContain(id);
   const next = await queue.insertTask({ topic: 'greet', payload: { name: 'Eva' } });
   expect(await bench.ended(next)).toMatchObject({ status: 'sucesso' });
-  expect(await statusOf(hold)).toBe('processando');
+  expect(await bench.statusOf(hold)).toBe('processando');
   isolated.release();
   expect(await bench.ended(hold)).toMatchObject({ status: 'sucesso' });
 });
@@ -160,7 +156,7 @@ test('while no thread can be started, its tasks wait in the table and others go 
   const id = await queue.insertTask({ topic: 'greet', payload: { name: 'Eva' } });
   const inline = await queue.insertTask({ topic: 'inline' });
   expect(await bench.ended(inline)).toMatchObject({ status: 'sucesso' });
-  expect(await statusOf(id)).toBe('pendente');
+  expect(await bench.statusOf(id)).toBe('pendente');
   delete process.env['ISOLATED_BOOT'];
   expect(await bench.ended(id)).toMatchObject({ status: 'sucesso' });
 });

@@ -67,6 +67,6 @@ test('one that does not stop at shutdown is ended with its process; nothing of i
     return rows.length > 0;
   }, 'the handler to hold');
   await close();
-  expect((await bench.row(id)).status).not.toBe('sucesso');
+  expect(await bench.statusOf(id)).not.toBe('sucesso');
   expect(await isolated.effects()).not.toContain(id);
 });

@@ -47,6 +47,6 @@ test('one that does not stop is ended with its thread, and cannot commit any mor
   await isolated.started(id);
   await close();
   await stopped;
-  expect((await bench.row(id)).status).not.toBe('sucesso');
+  expect(await bench.statusOf(id)).not.toBe('sucesso');
   expect(await isolated.effects()).not.toContain(id);
 });

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { TaskHandler } from '../../lib/index.js';
-import { createQueue, type QueueAppOptions } from '../support/queue-app.js';
-import { deferred, until } from '../support/waiting.js';
-import { withClient } from '../support/with-client.js';
-import { createEffectTable, forkWorker } from '../support/worker-process.js';
-import { useQueue } from '../worker/queue-bench.js';
+import { TaskHandler } from '../../../lib/index.js';
+import { createQueue, type QueueAppOptions } from '../../support/queue-app.js';
+import { deferred, until } from '../../support/waiting.js';
+import { withClient } from '../../support/with-client.js';
+import { createEffectTable, forkWorker } from '../../support/worker-process.js';
+import { useQueue } from '../queue-bench.js';
 
 const eager = { intervalMs: 100, confirmMs: 100, graceMs: 0 };
 

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
-import { DeadTaskHandler, QueueAdmin, TaskHandler } from '../../lib/index.js';
-import type { QueueApp, QueueAppOptions } from '../support/queue-app.js';
-import { deferred, nextEvent, until } from '../support/waiting.js';
-import { withClient } from '../support/with-client.js';
-import { useQueue } from '../worker/queue-bench.js';
+import { DeadTaskHandler, QueueAdmin, TaskHandler } from '../../../lib/index.js';
+import type { QueueApp, QueueAppOptions } from '../../support/queue-app.js';
+import { deferred, nextEvent, until } from '../../support/waiting.js';
+import { withClient } from '../../support/with-client.js';
+import { useQueue } from '../queue-bench.js';
 
 // Attempts that are to be run alone, but not by this worker, or not now: nobody may wait for them.
 const bench = useQueue();
@@ -71,13 +71,11 @@ async function expectOthersGoOn({ events }: QueueApp): Promise<void> {
   }
 }
 
-const statusOf = async (id: string): Promise<string> => (await bench.row(id)).status;
-
 test('a suspect of a topic that no worker serves halts nobody', async () => {
   const { app } = await startBusy();
   const id = await insertSuspect('processo', `'gone'`);
   await expectOthersGoOn(app);
-  expect(await statusOf(id)).toBe('pendente');
+  expect(await bench.statusOf(id)).toBe('pendente');
 });
 
 test('a dead suspect whose handler is elsewhere halts nobody', async () => {
@@ -88,7 +86,7 @@ test('a dead suspect whose handler is elsewhere halts nobody', async () => {
     values ('elsewhere', 1, '0', 1, '{p}', '{t:suspect}')`);
   const id = await insertSuspect('processo, dead, live_id', `'suspect', true, 1`);
   await expectOthersGoOn(app);
-  expect(await statusOf(id)).toBe('pendente');
+  expect(await bench.statusOf(id)).toBe('pendente');
 });
 
 test('a suspect of a paused topic halts nobody, and runs once it is resumed', async () => {
@@ -107,7 +105,7 @@ test('a suspect of a paused topic halts nobody, and runs once it is resumed', as
   await admin.resume({ topic: 'suspect' });
   end();
   // Nothing but the resume makes the worker look.
-  await until(async () => (await statusOf(id)) === 'sucesso', 'the suspect runs');
+  await until(async () => (await bench.statusOf(id)) === 'sucesso', 'the suspect runs');
   expect(suspects).toEqual(['it']);
 });
 
@@ -120,9 +118,11 @@ test('a worker that treats unknown tasks, or those of every dead topic, runs sus
   const { app } = await startBusy({ unknownTasks: 'fail', pollIntervalMs: 1_000 });
   const id = await insertSuspect('processo', `'gone'`);
   end();
-  expect(await until(async () => (await statusOf(id)) === 'falha', 'the unknown one fails')).toBe(true);
+  expect(await until(async () => (await bench.statusOf(id)) === 'falha', 'the unknown one fails')).toBe(true);
   await app.close();
   await bench.start({ handlers: [Dead], unknownTasks: 'leave', pollIntervalMs: 0 });
   const dead = await insertSuspect('processo, dead, live_id', `'unheard', true, 1`);
-  expect(await until(async () => (await statusOf(dead)) === 'sucesso', 'the dead one is treated')).toBe(true);
+  expect(await until(async () => (await bench.statusOf(dead)) === 'sucesso', 'the dead one is treated')).toBe(
+    true,
+  );
 });

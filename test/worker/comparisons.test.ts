@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { DeadTaskHandler, TaskHandler, type TaskContext } from '../../lib/index.js';
-import { PostgresAttempts } from '../../lib/storage/postgres/postgres-attempts.js';
-import { PostgresClaims } from '../../lib/storage/postgres/postgres-claims.js';
+import type { AttemptStore } from '../../lib/storage/attempts.js';
+import type { Claims } from '../../lib/storage/claims.js';
+import { coreOf, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
-import type { QueueAppOptions } from '../support/queue-app.js';
-import { useQueue } from '../worker/queue-bench.js';
+import { useQueue } from './queue-bench.js';
 
 const bench = useQueue();
 
@@ -31,14 +31,17 @@ function holding() {
   return { handlers: [Handlers], released, aborted };
 }
 
-/** The next walk over the index of running attempts takes ten seconds by the clock, as under an old snapshot. */
-function makeNextWalkSlow() {
+/** What the workers of an application ask for attempts. */
+const attemptsOf = ({ app }: QueueApp): AttemptStore => coreOf(app).database.attempts;
+
+/** Its next walk over the index of running attempts takes ten seconds by the clock, as under an old snapshot. */
+function makeNextWalkSlow(attempts: AttemptStore) {
   const now = performance.now.bind(performance);
   let ahead = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-  const walk = vi.spyOn(PostgresAttempts.prototype, 'heldBy');
-  walk.mockImplementationOnce(async function slow(this: PostgresAttempts, ...args) {
-    const held = await this.heldBy(...args);
+  const walk = vi.spyOn(attempts, 'heldBy');
+  walk.mockImplementationOnce(async (...args) => {
+    const held = await attempts.heldBy(...args);
     walk.mockClear();
     ahead += 10_000;
     return held;
@@ -48,9 +51,10 @@ function makeNextWalkSlow() {
 
 test('where walks take long, a worker asks for what it runs by key, and walks for three parts in a hundred of the time', async () => {
   const { handlers, released, aborted } = holding();
-  const { queue, events } = await bench.start({ handlers, ...options });
-  const byKey = vi.spyOn(PostgresAttempts.prototype, 'standing');
-  const { walk, skip } = makeNextWalkSlow();
+  const app = await bench.start({ handlers, ...options });
+  const { queue, events } = app;
+  const byKey = vi.spyOn(attemptsOf(app), 'standing');
+  const { walk, skip } = makeNextWalkSlow(attemptsOf(app));
   const id = await queue.insertTask({ topic: 'hold' });
   await until(async () => byKey.mock.calls.length >= 3, 'three polls');
   expect(byKey.mock.calls.at(-1)).toEqual([expect.any(String), [id]]);
@@ -65,7 +69,7 @@ test('where walks take long, a worker asks for what it runs by key, and walks fo
   const completed = nextEvent(events, 'task.completed');
   released.resolve();
   await completed;
-  expect((await bench.row(id)).status).toBe('sucesso');
+  expect(await bench.statusOf(id)).toBe('sucesso');
 });
 
 test.each([
@@ -74,10 +78,10 @@ test.each([
   ['ended', `status = 'falha'`],
 ])('a task that %s meanwhile is told at the poll, however long walks take', async (_, change) => {
   const { handlers, released, aborted } = holding();
-  const { queue } = await bench.start({ handlers, ...options });
-  const byKey = vi.spyOn(PostgresAttempts.prototype, 'standing');
-  makeNextWalkSlow();
-  const id = await queue.insertTask({ topic: 'hold' });
+  const app = await bench.start({ handlers, ...options });
+  const byKey = vi.spyOn(attemptsOf(app), 'standing');
+  makeNextWalkSlow(attemptsOf(app));
+  const id = await app.queue.insertTask({ topic: 'hold' });
   await until(async () => byKey.mock.calls.length > 0, 'it runs, and walks take long');
   await bench.pool.query(`update tasks set ${change} where id = $1`, [id]);
   await until(async () => aborted.length > 0, 'it is told');
@@ -103,12 +107,12 @@ test.each([
 });
 
 test('an idle worker does not walk either where that takes long', async () => {
-  const { worker, events } = await bench.start(options);
+  const app = await bench.start(options);
   const now = performance.now.bind(performance);
   let ahead = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
   const asked: unknown[] = [];
-  const ask = vi.spyOn(PostgresAttempts.prototype, 'nextDue');
+  const ask = vi.spyOn(attemptsOf(app), 'nextDue');
   ask.mockImplementationOnce(() => {
     ahead += 10_000;
     ask.mockClear();
@@ -117,20 +121,20 @@ test('an idle worker does not walk either where that takes long', async () => {
   await until(async () => ask.mock.calls.length >= 2, 'two more polls');
   asked.push(...ask.mock.calls.map(([, asksHeld]) => asksHeld));
   expect(new Set(asked)).toEqual(new Set([false]));
-  const released = nextEvent(events, 'task.released');
+  const released = nextEvent(app.events, 'task.released');
   await bench.pool.query(
     `insert into tasks (processo, status, executor, reserva) values ('work', 'processando', $1, 1)`,
-    [worker.id],
+    [app.worker.id],
   );
   ahead += 350_000;
   await released;
 });
 
 test('after a lost connection all that the table says is compared, at once and at the next poll', async () => {
-  const { events } = await bench.start(options);
-  const { walk } = makeNextWalkSlow();
-  const ask = vi.spyOn(PostgresAttempts.prototype, 'nextDue');
-  const restored = nextEvent(events, 'connection.restored');
+  const app = await bench.start(options);
+  const { walk } = makeNextWalkSlow(attemptsOf(app));
+  const ask = vi.spyOn(attemptsOf(app), 'nextDue');
+  const restored = nextEvent(app.events, 'connection.restored');
   await bench.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and application_name = 'tarefa session'`,
@@ -148,12 +152,17 @@ test.each<readonly [string, QueueAppOptions]>([
   ['that also delivers webhooks', { webhooks: true }],
   ['that has only the dead handler of a topic', { handlers: [Undertaker] }],
 ])('an idle worker %s stays idle beside tasks that it does not serve', async (_, more) => {
-  const { worker } = await bench.start({
+  const app = await bench.start({
     handlers: holding().handlers,
     ...options,
     pollIntervalMs: 50,
+    autoStart: false,
     ...more,
   });
+  const { worker } = app;
+  const attempts = attemptsOf(app);
+  const claimsOf = vi.spyOn(coreOf(app.app).database, 'claimsOf');
+  await worker.start();
   // As producers whose notifications are lost.
   const insertQuietly = (columns: string, values: string): Promise<unknown> =>
     bench.pool.query(
@@ -163,16 +172,14 @@ test.each<readonly [string, QueueAppOptions]>([
   await insertQuietly('processo', `select 'nobody' from generate_series(1, 500)`);
   await insertQuietly('processo', `select 'buried' from generate_series(1, 500)`);
   await insertQuietly('processo, subscriber_id', `values ('x', 'elsewhere')`);
-  const polls = vi.spyOn(PostgresAttempts.prototype, 'nextDue');
+  const polls = vi.spyOn(attempts, 'nextDue');
   // What somebody rang for at the start is looked at by then.
   await until(async () => polls.mock.calls.length >= 10, 'ten polls');
-  const looks = [
-    vi.spyOn(PostgresAttempts.prototype, 'promote'),
-    vi.spyOn(PostgresClaims.prototype, 'settleAndClaim'),
-  ];
+  const claims = claimsOf.mock.results.map(({ value }) => value as Claims);
+  const looks = [vi.spyOn(attempts, 'promote'), ...claims.map((one) => vi.spyOn(one, 'settleAndClaim'))];
   polls.mockClear();
   await until(async () => polls.mock.calls.length >= 10, 'ten more');
-  expect(looks.map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
+  expect(looks.map(({ mock }) => mock.calls.length)).toEqual(more.webhooks ? [0, 0, 0] : [0, 0]);
   // It does see what is its own, and what is nobody's.
   await insertQuietly('processo, pub_sub', `values ('x', true)`);
   await insertQuietly('processo, dead, live_id', `values ('nobody', true, 1)`);
