@@ -88,7 +88,11 @@ test.each<[string, unknown, RegExp]>([
   ['a key alone', { externalKey: 'invoice 7' }, /topic must be given with externalKey/],
   ['another filter', { topic: 'remind', externalKey: 'k', tenant: 7 }, /not by 'tenant'/],
   ['ids that are none', ['1', 'x'], /"x" is not an attempt id/],
-  ['too many ids', Array.from({ length: 1_001 }, (_, n) => String(n + 1)), /at most 1000 ids can be given, not 1001/],
+  [
+    'too many ids',
+    Array.from({ length: 1_001 }, (_, n) => String(n + 1)),
+    /at most 1000 ids can be given, not 1001/,
+  ],
 ])('%s is refused, and nothing is cancelled', async (_, what, problem) => {
   const { queue, admin } = await start();
   await queue.insertTasks([reminder, reminder]);

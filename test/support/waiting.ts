@@ -47,7 +47,8 @@ export async function until<T>(
   for (;;) {
     const answer = await ask();
     if (answer) return answer;
-    if (now() > deadline) throw new Error(`not within ${withinMs} ms: ${typeof what === 'string' ? what : what()}`);
+    if (now() > deadline)
+      throw new Error(`not within ${withinMs} ms: ${typeof what === 'string' ? what : what()}`);
     await pause(20);
   }
 }

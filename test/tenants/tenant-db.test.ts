@@ -327,7 +327,9 @@ test('a task that ended in a transaction of its own stays ended, and what was le
     await client.query('commit');
   });
   expect(row).toMatchObject({ status: 'sucesso' });
-  expect(await warned).toEqual({ message: expect.stringMatching(/task \d+ finished anyway.* open transaction/) });
+  expect(await warned).toEqual({
+    message: expect.stringMatching(/task \d+ finished anyway.* open transaction/),
+  });
   await idle(app);
 });
 

@@ -127,7 +127,9 @@ test('a drain stops where it is told to, and says where it cannot get', async ()
   );
   await tester.drain({ until: { id, status: 'failed' }, travel: true });
   expect(shop.seen).toEqual(['busy 1', 'busy 2', 'busy 3']);
-  await expect(tester.drain({ until: { id: '9999', status: 'failed' } })).rejects.toThrow(/task 9999 not found/);
+  await expect(tester.drain({ until: { id: '9999', status: 'failed' } })).rejects.toThrow(
+    /task 9999 not found/,
+  );
 });
 
 test('tasks that insert themselves are found out', async () => {

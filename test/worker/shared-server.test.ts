@@ -9,7 +9,9 @@ import { NsjSocket } from '../coordination/tcp/nsj-socket.js';
 const { pool, url } = await useDatabase();
 
 /** Our server, on free ports or those of another, and the port of it where workers of nsj-queue-lib lock. */
-async function serve({ notifyPort = 0, lockPort = 0 }: Partial<Served> = {}): Promise<Served & { readonly theirs: NsjSocket }> {
+async function serve({ notifyPort = 0, lockPort = 0 }: Partial<Served> = {}): Promise<
+  Served & { readonly theirs: NsjSocket }
+> {
   const server = await serveByCli({
     DATABASE_URL: url,
     QUEUE_TABLE: 'tasks',

@@ -206,6 +206,7 @@ export function exerciseMysqlStatus(flavour: MysqlFlavour): void {
       },
       () => `a statement to be ended, not ${[...kinds].join(', ')}`,
     );
+    expect(kinds).toContain('timeout');
   });
 
   test('history is kept by the minute, then by ten, and forgotten after a day', async () => {
