@@ -79,8 +79,8 @@ test('a task that the other kind has locked is left to it, and what runs here is
 
 test('a server that is restarted gives nobody else the lock of a task that runs here', async () => {
   const server = await serve();
-  await insert(['long']);
-  const long = await idOf('long');
+  await insert(['kept']);
+  const kept = await idOf('kept');
   const [started, end] = [deferred(), deferred()];
   class Ours {
     @TaskHandler()
@@ -96,13 +96,13 @@ test('a server that is restarted gives nobody else the lock of a task that runs 
   const { theirs } = await serve(server);
   const given: string[] = [];
   await until(async () => {
-    given.push(await theirs.call(`try_lock(${long})`));
+    given.push(await theirs.call(`try_lock(${kept})`));
     return (await theirs.call('try_lock(1000)')) === 'True';
   }, 'the server to give locks again');
-  given.push(await theirs.call(`try_lock(${long})`));
+  given.push(await theirs.call(`try_lock(${kept})`));
   expect(given).not.toContain('True');
   end.resolve();
-  await until(async () => (await theirs.call(`try_lock(${long})`)) === 'True', 'the lock to be given back');
+  await until(async () => (await theirs.call(`try_lock(${kept})`)) === 'True', 'the lock to be given back');
 });
 
 test('who changes a scheduled task waits for the notify job of the other kind', async () => {

@@ -223,12 +223,11 @@ export class CoordinationServer {
     }
   }
 
-  /** Held while it is asked about: nobody else gets it meanwhile. */
   async #tryLock(lock: string, client: Client): Promise<boolean> {
-    if (!this.#take(lock, client)) return false;
+    if (this.#locks.has(lock)) return false;
     const may = await this.#parts.mayLock(this.#joined);
-    if (!may) this.#locks.release(lock, client);
-    return may;
+    // Taken only now: a worker that has come back meanwhile may hold it.
+    return may && this.#clients.has(client) && this.#take(lock, client);
   }
 
   #take(lock: string, client: Client): boolean {

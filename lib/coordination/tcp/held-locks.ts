@@ -3,6 +3,10 @@ export class HeldLocks<Holder> {
   readonly #holders = new Map<string, Holder>();
   readonly #held = new Map<Holder, Set<string>>();
 
+  has(lock: string): boolean {
+    return this.#holders.has(lock);
+  }
+
   /** False when it is held already, by the same one too. */
   take(lock: string, holder: Holder): boolean {
     if (this.#holders.has(lock)) return false;

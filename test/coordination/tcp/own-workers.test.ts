@@ -75,6 +75,15 @@ test('what a worker runs is locked before others get any lock, when it comes bac
   expect(await theirs.call('try_lock(17)')).toBe('True');
 });
 
+test('a lock that is still asked about goes to the worker that runs its task', async () => {
+  const workers = deferred<readonly WorkerStatus[]>();
+  const [theirs, ours] = await openLockers(() => workers.promise);
+  const asked = theirs.call('try_lock(17)');
+  await until(async () => (await ours.call('hold(17)')) === 'True', 'the worker to hold its task');
+  workers.resolve([]);
+  expect(await asked).toBe('False');
+});
+
 test('a worker of this library whose session is missing for a moment still has its tasks', async () => {
   let laterMs = 0;
   const now = performance.now.bind(performance);
