@@ -24,7 +24,7 @@ const words = [
   [/\bin vain\b/i, 'without result, for nothing'],
   [/\ball the same\b(?! (?:time|kind|size|to))/i, 'anyway'],
   [/\bbesides(?=\s*(?:[.,;:)'"]|\*\/|$))/i, 'also, as well'],
-  [/\btroubled\b/i, 'failing'],
+  [/(?<!worker\.)\btroubled\b/i, 'failing'],
   [/\b(?:connects again|reconnects|goes on|goes back|starts) by itself\b/i, 'automatically'],
   [
     /\/?\*\*? Answers (?!are |such |for the |of |in |with |a |NOTIFY|HTTP|PostgreSQL|one question)/,
