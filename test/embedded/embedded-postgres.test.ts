@@ -63,7 +63,7 @@ test('data survives a restart, and stop() may be called again', async () => {
   const user = isRoot ? ' as \\S+' : '';
   // Where the checkout is closed to the server's user, programs were copied before.
   expect(lines.filter((line) => !line.startsWith('copying'))).toEqual([
-    expect.stringMatching(`^making a database with PostgreSQL \\d\\S* in ${folder}$`),
+    expect.stringMatching(`^creating a database with PostgreSQL \\d\\S* in ${folder}$`),
     expect.stringMatching(`^started PostgreSQL \\d\\S* on port ${first.port}${user}$`),
     'stopped PostgreSQL',
     expect.stringMatching(`^started PostgreSQL \\d\\S* on port ${second.port}${user}$`),

@@ -59,7 +59,7 @@ test('processes that start at the same moment in an empty folder share one serve
   const folder = await makeTemporaryFolder();
   const applications = await Promise.all([1, 2, 3, 4].map(() => startApplication(folder)));
   expect(new Set(applications.map(({ url }) => url)).size).toBe(1);
-  const made = applications.flatMap(({ lines }) => lines).filter((line) => line.startsWith('making'));
+  const made = applications.flatMap(({ lines }) => lines).filter((line) => line.startsWith('creating'));
   expect(made).toHaveLength(1);
   const pid = await serverPid(join(folder, 'data'));
   for (const { child } of applications) child.send('stop');

@@ -106,7 +106,7 @@ test('a claim whose answer was lost with the connection: what it took is given b
   // No attempt is used up, and the log says what happened.
   expect(await attempts()).toEqual(['sucesso 1 2']);
   expect(runs).toEqual(['batch 1']);
-  expect(bench.log.of('warn').filter((line) => line.includes('given back'))).toHaveLength(1);
+  expect(bench.log.of('warn').filter((line) => line.includes('returned to the queue'))).toHaveLength(1);
 });
 
 test('a claim whose row is missing in an answer on a connection that lives: it is found and given back', async () => {
