@@ -1,9 +1,9 @@
 import type { Route } from './attempt.js';
 
-/** A route whose deliveries wait. */
+/** A route whose tasks wait. */
 export interface PausedRoute {
   readonly route: Route;
-  /** Undefined: until a change ends it. */
+  /** For how many ms; undefined: until it is resumed. */
   readonly forMs: number | undefined;
 }
 

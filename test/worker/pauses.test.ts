@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { deferred } from '../support/waiting.js';
-import { Pauses, type PausedRoute } from '../../lib/worker/claiming/pauses.js';
+import type { PausedRoute } from '../../lib/storage/endpoints.js';
+import { Pauses } from '../../lib/worker/claiming/pauses.js';
 
 test('a hold that ends is looked at again then, also when the timer comes early', async () => {
   const now = vi.spyOn(performance, 'now').mockReturnValue(1_000);

@@ -21,16 +21,17 @@ export function readCall(message: string): Call | undefined {
   switch (name) {
     case 'try_lock':
     case 'release_lock':
-      return /^\d{1,19}$/.test(argument) ? { name, lock: argument.replace(/^0+(?=\d)/, '') } : undefined;
+      return isNumber(argument) ? { name, lock: withoutZeros(argument) } : undefined;
     case 'hold':
-      return /^\d{0,19}$/.test(argument) ? { name, lock: argument || undefined } : undefined;
+      if (argument === '') return { name, lock: undefined };
+      return isNumber(argument) ? { name, lock: withoutZeros(argument) } : undefined;
     case 'sleep':
     case 'halt':
     case 'halt_server':
     case 'close':
       return argument === '' ? { name } : undefined;
     case 'joined':
-      return /^\d{1,19}$/.test(argument) ? { name, worker: argument } : undefined;
+      return isNumber(argument) ? { name, worker: argument } : undefined;
     case 'listen': {
       const queue = readJson(argument);
       return typeof queue === 'string' ? { name, queue } : undefined;
@@ -70,6 +71,15 @@ export function ringCall(text: string): string {
 /** What was rung; undefined for another call. */
 export function rungText(call: string): string | undefined {
   return /^ring\((.*)\)$/s.exec(call)?.[1];
+}
+
+function isNumber(argument: string): boolean {
+  return /^\d{1,19}$/.test(argument);
+}
+
+/** One number is one lock, however it is written. */
+function withoutZeros(number: string): string {
+  return number.replace(/^0+(?=\d)/, '');
 }
 
 function readRing(json: string): SentRing | undefined {

@@ -1,13 +1,8 @@
 import { plainRoute } from '../../storage/route.js';
 import type { Route } from '../../storage/attempt.js';
 import type { QueueDatabase } from '../../storage/database.js';
+import type { PausedRoute } from '../../storage/endpoints.js';
 import type { Agenda } from '../agenda.js';
-
-/** A route whose tasks wait, for that many ms or, when undefined, until it is resumed. */
-export interface PausedRoute {
-  readonly route: Route;
-  readonly forMs: number | undefined;
-}
 
 /** The routes whose tasks wait: they were paused, or their endpoint needs a rest. */
 export class Pauses {
