@@ -10,6 +10,7 @@ import { useDetached, type DetachedProcess } from '../../support/detached-run.js
 import type { QueueApp } from '../../support/queue-app.js';
 import { onPostgres } from '../../support/run-database.js';
 import { createEffectTable } from '../../support/worker-process.js';
+import { untilListed } from '../../support/listed-transactions.js';
 import { nextEvent, until } from '../../support/waiting.js';
 import { useQueue } from '../queue-bench.js';
 
@@ -44,7 +45,7 @@ async function endLease({ pid }: DetachedProcess): Promise<void> {
   await bench.pool.query(`update tasks_worker set lease_until = started_at where pid = $1`, [pid]);
 }
 
-/** Sessions that keep a transaction or a snapshot open. */
+/** Sessions of this database that keep a transaction or a snapshot open. */
 async function openTransactions(): Promise<readonly unknown[]> {
   const { rows } = onPostgres
     ? await bench.pool.query(
@@ -52,7 +53,9 @@ async function openTransactions(): Promise<readonly unknown[]> {
          where datname = current_database() and pid <> pg_backend_pid() and (xact_start is not null or backend_xmin is not null)`,
       )
     : await bench.pool.query(
-        'select trx_id from information_schema.innodb_trx where trx_mysql_thread_id <> connection_id()',
+        `select t.trx_id from information_schema.innodb_trx t
+           join information_schema.processlist p on p.id = t.trx_mysql_thread_id
+         where p.db = database() and p.id <> connection_id()`,
       );
   return rows;
 }
@@ -79,7 +82,7 @@ test('a detached attempt survives two redeploys, holds no transaction, and compl
     `insert into tasks (processo, status, executor) values ('inline', 'processando', 999999)`,
   );
   expect((await looked).workerId).toBe('999999');
-  await until(async () => (await openTransactions()).length === 0, 'all transactions to end');
+  await untilListed(async () => (await openTransactions()).length === 0, 'all transactions to end');
   await second.close();
 
   const third = await start();
