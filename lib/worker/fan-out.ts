@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Bell } from '../coordination/bell.js';
 import { reference, type QueueEvents } from '../events.js';
 import type { ClaimedTask, FanOutOutcome, PublicationClaim, WorkerId } from '../storage/attempt.js';
 import type { QueueDatabase } from '../storage/database.js';
+import type { ErrorKind } from '../storage/error-kind.js';
 import type { DeclaredSubscriptions } from '../subscribers/declared-subscriptions.js';
 import { checkAttempt, checkSize } from '../subscribers/handler-registry.js';
 import { nextAttempt } from './running/next-attempt.js';
@@ -9,13 +11,18 @@ import type { Settler } from './running/settler.js';
 import type { WorkerOptions } from '../options/worker-options.js';
 
 export interface FanOutParts {
-  readonly database: Pick<QueueDatabase, 'attempts'>;
+  readonly database: Pick<QueueDatabase, 'attempts' | 'classify'>;
   readonly bell: Pick<Bell, 'ring'>;
   readonly settler: Pick<Settler, 'fail' | 'lose'>;
   readonly declared: Pick<DeclaredSubscriptions, 'of' | 'restore'>;
   readonly options: WorkerOptions;
   readonly events: QueueEvents;
 }
+
+/** What is no fault of a publication's, and may be over in a moment. */
+const passing: readonly ErrorKind[] = ['connection', 'locked', 'retry'];
+/** When it is delivered again then, in ms; after the last of them it fails. */
+const againAfterMs = [100, 500, 2_000] as const;
 
 /**
  * Delivers publications: all claimed in one batch by one statement, however many copies they make. When that
@@ -31,8 +38,12 @@ export class FanOut {
     this.#parts = parts;
   }
 
-  /** Resolves when every publication is delivered, or its failure is with the settler. */
-  async deliver(claimed: readonly ClaimedTask[]): Promise<void> {
+  /**
+   * Resolves when every publication is delivered, or its failure is with the settler.
+   *
+   * @param tries how often that met what passes by itself
+   */
+  async deliver(claimed: readonly ClaimedTask[], tries = 0): Promise<void> {
     const publications = claimed.filter((one) => this.#isDeliverable(one));
     if (publications.length === 0) return;
     const sentAt = performance.now();
@@ -43,8 +54,13 @@ export class FanOut {
       if (left.length > 0 && claims.some(({ waits }) => waits)) left = await this.#deliverAwaited(left);
       await Promise.all(left.map((publication) => this.#deliverLater(publication)));
     } catch (error) {
+      const pauseMs = passing.includes(this.#parts.database.classify(error)) && againAfterMs[tries];
+      if (pauseMs) {
+        await pause(pauseMs);
+        return this.deliver(publications, tries + 1);
+      }
       if (publications.length === 1 && publications[0]) return this.#fail(publications[0], error);
-      for (const one of publications) await this.deliver([one]);
+      for (const one of publications) await this.deliver([one], tries);
     }
   }
 
@@ -81,10 +97,14 @@ export class FanOut {
     return publications.filter(({ id }) => !deliveries.has(id));
   }
 
-  /** Lost to another worker, or locked by another session: then reading it waits for the lock to go. */
+  /**
+   * Lost to another worker, or locked by another session: then reading it waits for the lock to go. Or delivered before, by a
+   * statement whose answer was lost: then nobody has rung.
+   */
   async #deliverLater(publication: ClaimedTask): Promise<void> {
     const outcome = await this.#parts.database.attempts.readOutcome(this.#workerId, publication);
     if (outcome === 'held') await this.deliver([publication]);
+    else if (outcome === 'completed') void this.#parts.bell.ring('tasks', {});
     else this.#parts.settler.lose(publication);
   }
 

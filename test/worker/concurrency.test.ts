@@ -200,9 +200,15 @@ test('the limit of a subscriber counts for its deliveries, and publications are 
   for (let n = 0; n < 6; n += 1) await queue.insertTaskPubSub({ topic: 'published' });
   const isSo = { sucesso: 6, processando: 1, pendente: 5 };
   let counts: unknown;
+  let failed: unknown;
   await until(
-    async () => isDeepStrictEqual((counts = await countStatuses(bench.pool)), isSo),
-    () => `all to be published, and one delivery to run, of which ${running} run: ${JSON.stringify(counts)}`,
+    async () => {
+      counts = await countStatuses(bench.pool);
+      failed = (await bench.pool.query(`select mensagem from tasks where status = 'falha'`)).rows;
+      return isDeepStrictEqual(counts, isSo);
+    },
+    () =>
+      `all to be published, and one delivery to run, of which ${running} run: ${JSON.stringify({ counts, failed })}`,
   );
   end.resolve();
   await until(async () => (await countStatuses(bench.pool))['sucesso'] === 12, 'all to be delivered');

@@ -14,8 +14,8 @@ const kinds: ReadonlyMap<number, ErrorKind> = new Map([
   // A time limit: MySQL's, MariaDB's, and one that a person has set by KILL QUERY.
   ...[3024, 1969, 1317].map((number) => [number, 'timeout'] as const),
   ...[1205, 3572].map((number) => [number, 'locked'] as const),
-  // A deadlock; a row that changed since a snapshot; a Galera node that is not ready.
-  ...[1213, 1020, 1047].map((number) => [number, 'retry'] as const),
+  // A deadlock; a row, or a table, that changed since a snapshot; a Galera node that is not ready.
+  ...[1213, 1020, 1412, 1047].map((number) => [number, 'retry'] as const),
 ]);
 
 /** Numbers with which a server ends a connection, or answers on one that it has ended. */

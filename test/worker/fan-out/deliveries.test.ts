@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Subscriber, type TaskContext, type Subscription } from '../../../lib/index.js';
 import { contractColumns, ownColumns } from '../../../lib/storage/postgres/schema/schema.js';
 import { createQueue, type QueueAppOptions } from '../../support/queue-app.js';
@@ -200,4 +200,29 @@ test('a delivery keeps the subscription as it was, whatever becomes of it', asyn
     httpMethod: null,
     headers: { 'x-key': 'old' },
   });
+});
+
+test('a publication that loses to other transactions is delivered by the same attempt', async () => {
+  await subscribe(bench.database, [{ id: 'a', processo: 'contended' }]);
+  const { queue, events } = await start();
+  // A sequence goes on when the transaction is undone, as a session's variable does.
+  await bench.pool.query(
+    onPostgres
+      ? `create sequence losses;
+         create function lose() returns trigger language plpgsql as $$ begin
+           if nextval('losses') <= 2 then raise exception 'lost' using errcode = '40P01'; end if;
+           return new; end $$;
+         create trigger lose before insert on tasks for each row when (new.subscriber_id is not null) execute function lose()`
+      : `create trigger lose before insert on tasks for each row
+         if new.subscriber_id is not null and coalesce(@losses, 0) < 2 then
+           set @losses = coalesce(@losses, 0) + 1;
+           signal sqlstate '40001' set mysql_errno = 1213, message_text = 'lost';
+         end if`,
+  );
+  onTestFinished(async () => {
+    await bench.pool.query(`drop trigger lose${onPostgres ? ' on tasks' : ''}`);
+  });
+  const delivered = nextEvent(events, 'publication.delivered');
+  await queue.insertTaskPubSub({ topic: 'contended' });
+  expect(await delivered).toMatchObject({ task: { attempt: 1 }, deliveries: 1 });
 });
