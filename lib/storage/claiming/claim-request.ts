@@ -135,9 +135,12 @@ export class ClaimCursor {
   /** Sweeps in a row that put the next one off for too long. */
   #rareSweeps = 0;
 
-  /** @param now a clock in ms that never goes back */
-  constructor(now?: () => number) {
-    this.sweeps = new WalkPace(0, now);
+  /**
+   * @param leastPauseMs from one sweep to the next, however cheap they are
+   * @param now a clock in ms that never goes back
+   */
+  constructor(leastPauseMs = 0, now?: () => number) {
+    this.sweeps = new WalkPace(leastPauseMs, now);
   }
 
   /** True from the second slow sweep in a row, after which the next one is far off; one may be slow by chance. */

@@ -20,6 +20,8 @@ const countingClaims = 16;
 const searchPauseMs = 60_000;
 
 export interface ClaimRoundsParts {
+  /** Ms from one sweep to the next at least. Default 0: as often as they are cheap. */
+  readonly leastSweepPauseMs?: number;
   /** Told what people should know of the database. */
   readonly warn: (message: string) => void;
   /** Where the database tells of sessions with old transactions. */
@@ -42,7 +44,7 @@ export interface ClaimRoundsParts {
  * fill: a sweep finds it, and then all partitions are looked into until the next search.
  */
 export class ClaimRounds {
-  readonly cursor = new ClaimCursor();
+  readonly cursor: ClaimCursor;
   readonly #parts: ClaimRoundsParts;
   /** Part of a claim that each stretch is looked through for: more than it is likely to give. */
   #share = 1;
@@ -61,6 +63,7 @@ export class ClaimRounds {
 
   constructor(parts: ClaimRoundsParts) {
     this.#parts = parts;
+    this.cursor = new ClaimCursor(parts.leastSweepPauseMs);
   }
 
   /**

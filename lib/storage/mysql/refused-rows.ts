@@ -36,9 +36,10 @@ export class RefusedRows {
     const ids = await (among === 'unattended'
       ? unattendedIds(this.#access, this.#apart, ofDead)
       : this.#seeBest(among));
-    return this.#setApart(ids, 'pendente', (run, free) =>
-      run(take(this.#access.tables), [jsonIds(free), workerId]),
-    );
+    return this.#setApart(ids, 'pendente', (run, free) => {
+      const { text, values } = take(this.#access.tables, free, workerId);
+      return run(text, values);
+    });
   }
 
   /** Among those that a promotion would take. */

@@ -7,8 +7,8 @@ import { without, type StatementMutant } from './statement-mutants.js';
 const heldIn: readonly SuiteName[] = ['attempts', 'fan-out'];
 
 const claimMutants: readonly StatementMutant[] = [
-  without('completes without executor', 'claims', /^lock_ended$/, 'f.executor = ?', '? is not null'),
-  without('completes without status', 'claims', /^lock_ended$/, `f.status = 'processando' and `),
+  without('completes without executor', 'claims', /^(lock_ended|settle)$/, 'f.executor = ?', '? is not null'),
+  without('completes without status', 'claims', /^(lock_ended|settle)$/, `f.status = 'processando' and `),
   without('claims before the due time', 'claims', /^(lock|see)_best$/, ` and f.data_hora <= ${now}`),
   without('claims without priorities', 'claims', /^(lock|see)_best$/, 'f.prioridade desc, ', ''),
   without(
@@ -22,18 +22,24 @@ const claimMutants: readonly StatementMutant[] = [
   without(
     'claims without a new reserva',
     'claims',
-    /^(claim|read_locked)$/,
+    /^(claim|lock_best|read_locked)$/,
     'f.reserva % 2147483647 + 1',
     '1',
   ),
   without(
     'claims without the payload of the first attempt',
     'claims',
-    /^read_locked$/,
-    'first.id = f.id_inicial and',
-    'false and',
+    /^(lock_best|read_locked)$/,
+    'first.id = f.id_inicial',
+    'false',
   ),
-  without('keys of dead chains by themselves', 'claims', /^read_locked$/, 'live.id = f.live_id', 'false'),
+  without(
+    'keys of dead chains by themselves',
+    'claims',
+    /^(lock_best|read_locked)$/,
+    'live.id = f.live_id',
+    'false',
+  ),
   without(
     'unattended in spite of a pause',
     'claims',

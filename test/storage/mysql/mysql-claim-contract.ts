@@ -206,6 +206,37 @@ export function exerciseMysqlClaims(flavour: MysqlFlavour): void {
     expect(await bench.statuses()).toEqual([...Array(3).fill('sucesso'), 'processando', 'processando']);
   });
 
+  test('each attempt gets its own outcome, whatever their reservations', async () => {
+    const claims = bench.claimsOf('7');
+    for (const key of ['1', '2', '3']) await insert(key);
+    await bench.ask(`update tasks set reserva = 6 where chave_externa = '3'`);
+    const completions = (await claimFrom(claims, 3)).map(done).map((one, index) => ({
+      ...one,
+      message: `done '${index}'`,
+      result: index === 1 ? null : `{"at":${index}}`,
+    }));
+    expect(completions.map(({ reservation }) => reservation)).toEqual([1, 1, 7]);
+    expect(await claims.settleAndClaim(completions)).toMatchObject({ settledOnly: undefined });
+    expect(await bench.ask('select mensagem, resultado, reserva from tasks order by id')).toEqual([
+      { mensagem: `done '0'`, resultado: '{"at":0}', reserva: 1 },
+      { mensagem: `done '1'`, resultado: null, reserva: 1 },
+      { mensagem: `done '2'`, resultado: '{"at":2}', reserva: 7 },
+    ]);
+  });
+
+  test('a first attempt that another session has locked holds up no claim of the next one', async () => {
+    const claims = bench.claimsOf('7');
+    await bench.ask(`insert into tasks (processo, status, payload) values ('a', 'falha', 'of the first')`);
+    const [first] = await bench.ask('select id from tasks');
+    await bench.ask(
+      `insert into tasks (processo, tentativa, id_inicial, id_anterior) values ('a', 2, ?, ?)`,
+      [first?.['id'], first?.['id']],
+    );
+    await lock(String(first?.['id']));
+    const [claimed] = await claimFrom(claims, 1);
+    expect(claimed).toMatchObject({ payload: 'of the first', task: { attempt: 2 } });
+  });
+
   test('an outcome that was written before is not written again, nor told as if it was', async () => {
     const claims = bench.claimsOf('7');
     for (const key of ['1', '2']) await insert(key);

@@ -33,14 +33,17 @@ const armsOf = (all: readonly Stretch[]): readonly Arm[] =>
 const numbers = Array.from({ length: limit }, (_, index) => String(index + 1));
 const ids = JSON.stringify(numbers);
 const ended = JSON.stringify(numbers.map((id) => [id, 1]));
-const outcomes = JSON.stringify(numbers.map((id) => [id, 'done', null]));
+const outcomes = numbers.map((id) => ({ id, reservation: 1, message: 'done', result: id }));
+
+/** Joined to a list of ids, or by one. */
+const isByKey = /^(eq_ref|range)$/;
 
 /** Statements that find rows by their ids. */
 const byId: Readonly<Record<string, (tables: QueueTables) => Part>> = {
   lockEnded: (tables) => ({ text: lockEnded(tables), values: [ended, 7] }),
-  settle: (tables) => ({ text: settle(tables), values: [outcomes] }),
+  settle: (tables) => settle(tables, outcomes, '7', false),
   readLocked: (tables) => ({ text: readLocked(tables), values: [ids] }),
-  take: (tables) => ({ text: take(tables), values: [ids, 7] }),
+  take: (tables) => take(tables, numbers, '7'),
   lockDead: (tables) => ({ text: lockDead(tables), values: [ids] }),
 };
 
@@ -88,7 +91,8 @@ export function exerciseMysqlClaimPlans(flavour: MysqlFlavour): void {
   }
 
   describe.each([
-    ['locks', lockBest],
+    ['locks', (...walk: Parameters<typeof seeBest>) => lockBest(...walk, false)],
+    ['locks and reads', (...walk: Parameters<typeof seeBest>) => lockBest(...walk, true)],
     ['looks', seeBest],
   ] as const)('a claim that %s', (_, statement) => {
     test.each(Object.keys(stretches))(
@@ -97,8 +101,10 @@ export function exerciseMysqlClaimPlans(flavour: MysqlFlavour): void {
         const arms = armsOf(stretches[name] ?? []);
         const part = statement(bench.access.tables, arms, { ids: ['1', '2'] });
         const plan = await explain(part);
-        expect(plan).toHaveLength(arms.length);
-        for (const { key, Extra } of plan) {
+        // Beside each walk it may read other attempts of a task, by their keys.
+        const walks = plan.filter(({ table }) => table === 'f');
+        expect(walks).toHaveLength(arms.length);
+        for (const { key, Extra } of walks) {
           expect(key).toBe('ready');
           expect(String(Extra)).not.toMatch(/filesort|temporary/);
         }
@@ -111,7 +117,7 @@ export function exerciseMysqlClaimPlans(flavour: MysqlFlavour): void {
     const part = byId[name]?.(bench.access.tables) ?? { text: '' };
     const plan = await explain(part);
     expect(plan.length).toBeGreaterThan(0);
-    for (const { key, type } of plan) expect([key, type]).toEqual(['PRIMARY', 'eq_ref']);
+    for (const { key, type } of plan) expect([key, isByKey.test(String(type))]).toEqual(['PRIMARY', true]);
     expect(await reads(part)).toBeLessThan(12 * limit);
   });
 

@@ -280,7 +280,7 @@ interface CursorAlone {
 }
 
 function cursorAlone(): CursorAlone {
-  const cursor = new ClaimCursor(() => clock);
+  const cursor = new ClaimCursor(0, () => clock);
   const routes = [{ route: 't:a', limit: 1 }];
   const learn = (tookMs: number, meanwhile?: () => void): void => {
     const request = { shape: 'single', stretches: cursor.stretches(routes), total: 1, depth: 1 } as const;

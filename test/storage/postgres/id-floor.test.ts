@@ -128,7 +128,7 @@ test('a partition below the floor, or below what is completed, is left out befor
 
 test('when the floor moves, sweeps are compared with what bounded claims take from then on', async () => {
   let clock = 0;
-  const cursor = new ClaimCursor(() => clock);
+  const cursor = new ClaimCursor(0, () => clock);
   const routes = [{ route: 't:a', limit: 1 }];
   const claim = (tookMs: number): boolean => {
     const request = { shape: 'single', stretches: cursor.stretches(routes), total: 1, depth: 1 } as const;

@@ -12,6 +12,8 @@ import type { Arm } from '../statements/claim-arms.js';
 /** An attempt that a look has found, and the place of its stretch in the request. */
 export interface Found extends PickUpPlace {
   readonly place: number;
+  /** Where the look was told all of it that a claim answers. */
+  readonly row?: TextRow | undefined;
 }
 
 export function readFound(row: TextRow): Found {
@@ -21,6 +23,7 @@ export function readFound(row: TextRow): Found {
     place: Number(row['place']),
     due: row['data_hora'] ?? '',
     priority: priority == null ? null : Number(priority),
+    row: row['reserva'] === undefined ? undefined : row,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ClaimedTask, Completion, Route, WorkerId } from '../../attempt.js';
 import type { ClaimAnswer, ClaimRequest } from '../../claiming/claim-request.js';
-import type { TextRow } from '../connections/answers.js';
+import type { Answer, TextRow } from '../connections/answers.js';
 import type { Run } from '../connections/transactions.js';
 import type { MysqlAccess } from '../mysql-access.js';
 import { readClaimedTask } from '../../task-row.js';
@@ -14,7 +14,7 @@ import { askTogether, begin, commit, type Part } from './one-text.js';
 
 /** What the first text has found. */
 interface Begun {
-  /** The completions that can be written. */
+  /** The completions that are written, or that can be. */
   readonly ended: readonly Completion[];
   readonly exhaustedAt: string | undefined;
   readonly locked: readonly Found[];
@@ -28,6 +28,8 @@ export interface ClaimTransactionParts {
   readonly workerId: WorkerId;
   readonly run: Run;
   readonly completions: readonly Completion[];
+  /** Whether completions are written by the first text: it fails where another session has locked one of their attempts. */
+  readonly settlesAtOnce: boolean;
   /** Attempts that are not claimed. */
   readonly leftOut: readonly string[];
   /** Routes where work is likely. */
@@ -54,14 +56,16 @@ export class ClaimTransaction implements ClaimWork {
   readonly #workerId: WorkerId;
   readonly #run: Run;
   readonly #completions: readonly Completion[];
+  #settlesAtOnce: boolean;
   readonly #leftOut: LeftOut;
   readonly #lively: ReadonlySet<Route>;
 
-  constructor({ names, workerId, run, completions, leftOut, lively }: ClaimTransactionParts) {
+  constructor({ names, workerId, run, completions, settlesAtOnce, leftOut, lively }: ClaimTransactionParts) {
     this.#names = names;
     this.#workerId = workerId;
     this.#run = run;
     this.#completions = completions;
+    this.#settlesAtOnce = settlesAtOnce;
     this.#leftOut = { ids: leftOut };
     this.#lively = lively;
   }
@@ -69,8 +73,8 @@ export class ClaimTransaction implements ClaimWork {
   /** Ids of the completions that were written; undefined when all were. */
   async settle(): Promise<readonly string[] | undefined> {
     if (this.#completions.length === 0) return undefined;
-    const { ended } = await askTogether(this.#run, { begin, ended: this.#lockEnded() });
-    return (await this.#end(this.#heldOf(ended?.rows), [])).settledOnly;
+    const { ended } = await this.#open({});
+    return (await this.#end(this.#heldOf(ended), [])).settledOnly;
   }
 
   async claim(request: ClaimRequest): Promise<ClaimAnswer> {
@@ -79,16 +83,16 @@ export class ClaimTransaction implements ClaimWork {
     const arms = armsOf(request, total);
     const lively = arms.filter((arm) => this.#isLikely(arm));
     const others = arms.filter((arm) => !lively.includes(arm));
-    const { ended, exhaustedAt, locked, seen } = await this.#begin(lively, others);
+    const { ended, exhaustedAt, locked, seen } = await this.#begin(lively, others, total);
     const wanted = choose(request, [...locked, ...seen]).filter((one) => !locked.includes(one));
-    const got = await this.#lock(armsAt(request, wanted));
+    const got = await this.#lock(armsAt(request, wanted), total);
     // Somebody has locked some of the best: what is behind them, and in other routes, was not looked at.
-    const found = [...locked, ...(got.length < wanted.length ? await this.#lock(others) : got)];
+    const found = [...locked, ...(got.length < wanted.length ? await this.#lock(others, total) : got)];
     const chosen = choose(request, found);
     const routes = new Set(found.map(({ place }) => stretches[place]?.route));
     return {
       ...nothingElse,
-      ...(await this.#end(ended, idsOf(chosen))),
+      ...(await this.#end(ended, chosen)),
       contended: request.shape === 'single' && routes.size > 1,
       exhaustedAt: chosen.length < total ? exhaustedAt : undefined,
     };
@@ -101,19 +105,24 @@ export class ClaimTransaction implements ClaimWork {
       begin,
       locked: { text: lockDead(tables), values: [JSON.stringify(ids)] },
     });
-    return (await this.#end([], idsOf(locked?.rows))).claimed;
+    return (
+      await this.#end(
+        [],
+        (locked?.rows ?? []).map(({ id }) => ({ id: String(id) })),
+      )
+    ).claimed;
   }
 
   /** So it locks nothing needlessly. */
   async #counted(request: ClaimRequest): Promise<ClaimAnswer> {
     const looked = armsOf(request, request.depth);
-    const { ended, exhaustedAt, seen } = await this.#begin([], looked);
+    const { ended, exhaustedAt, seen } = await this.#begin([], looked, 0);
     const { wanted, isCut, moreRoutes } = count(request, looked, seen);
-    const got = await this.#lock(armsAt(request, wanted));
+    const got = await this.#lock(armsAt(request, wanted), request.total);
     const isAll = !isCut && got.length === wanted.length && got.length < request.total;
     return {
       ...nothingElse,
-      ...(await this.#end(ended, idsOf(choose(request, got)))),
+      ...(await this.#end(ended, choose(request, got))),
       lockedRoutes: shortRoutes(request, wanted, got),
       moreRoutes,
       isCut,
@@ -126,58 +135,84 @@ export class ClaimTransaction implements ClaimWork {
     return this.#lively.has(route) && (bounds === undefined || bounds.since !== undefined);
   }
 
-  async #begin(locking: readonly Arm[], looking: readonly Arm[]): Promise<Begun> {
+  async #begin(locking: readonly Arm[], looking: readonly Arm[], most: number): Promise<Begun> {
     const { tables } = this.#names;
-    const { ended, clock, locked, seen } = await askTogether(this.#run, {
-      begin,
-      ended: this.#completions.length === 0 ? undefined : this.#lockEnded(),
+    const { ended, clock, locked, seen } = await this.#open({
       clock: { text: claimClock },
-      locked: locking.length === 0 ? undefined : lockBest(tables, locking, this.#leftOut),
+      locked: locking.length === 0 ? undefined : this.#lockBest(locking, most),
       seen: looking.length === 0 ? undefined : seeBest(tables, looking, this.#leftOut),
     });
     return {
-      ended: this.#heldOf(ended?.rows),
+      ended: this.#heldOf(ended),
       exhaustedAt: clock?.rows[0]?.['exhausted_at'] ?? undefined,
       locked: (locked?.rows ?? []).map(readFound),
       seen: (seen?.rows ?? []).map(readFound),
     };
   }
 
-  async #lock(arms: readonly Arm[]): Promise<readonly Found[]> {
+  async #lock(arms: readonly Arm[], most: number): Promise<readonly Found[]> {
     if (arms.length === 0) return [];
-    const { locked } = await askTogether(this.#run, {
-      locked: lockBest(this.#names.tables, arms, this.#leftOut),
-    });
+    const { locked } = await askTogether(this.#run, { locked: this.#lockBest(arms, most) });
     return (locked?.rows ?? []).map(readFound);
+  }
+
+  /** Reads them as well, unless more may be locked than is claimed: they may have large payloads. */
+  #lockBest(arms: readonly Arm[], most: number): Part {
+    const locks = arms.reduce((sum, { limit }) => sum + limit, 0);
+    return lockBest(this.#names.tables, arms, this.#leftOut, locks <= most);
   }
 
   /** Changes what the transaction has locked, and commits. */
   async #end(
     ended: readonly Completion[],
-    claimedIds: readonly string[],
+    chosen: readonly Pick<Found, 'id' | 'row'>[],
   ): Promise<Pick<ClaimAnswer, 'settledOnly' | 'claimed'>> {
     const { tables, identity } = this.#names;
-    const ids = JSON.stringify(claimedIds);
-    const claimsSome = claimedIds.length > 0;
+    const unread = chosen.filter(({ row }) => row === undefined);
+    const isSettled = this.#settlesAtOnce || ended.length === 0;
     const { read } = await askTogether(this.#run, {
-      settled: ended.length === 0 ? undefined : { text: settle(tables), values: [outcomesOf(ended)] },
-      read: claimsSome ? { text: readLocked(tables), values: [ids] } : undefined,
-      taken: claimsSome ? { text: take(tables), values: [ids, this.#workerId] } : undefined,
+      settled: isSettled ? undefined : settle(tables, ended, this.#workerId, false),
+      read: unread.length === 0 ? undefined : { text: readLocked(tables), values: [idsJson(unread)] },
+      taken:
+        chosen.length === 0
+          ? undefined
+          : take(
+              tables,
+              chosen.map(({ id }) => id),
+              this.#workerId,
+            ),
       commit,
     });
+    const rows = new Map(read?.rows.map((row) => [row['id'], row]));
     return {
       settledOnly: ended.length === this.#completions.length ? undefined : idsOf(ended),
-      claimed: (read?.rows ?? []).map((row) => readClaimedTask(row, identity)),
+      claimed: chosen.flatMap(({ id, row = rows.get(id) }) => (row ? readClaimedTask(row, identity) : [])),
     };
   }
 
-  #lockEnded(): Part {
-    const claims = this.#completions.map(({ id, reservation }) => [id, reservation]);
-    return { text: lockEnded(this.#names.tables), values: [JSON.stringify(claims), this.#workerId] };
+  /**
+   * The first text: completions and what else is to be asked. Where they are written at once and some claims do not hold any more, it
+   * is undone and asked again with a lock, which tells those that do.
+   */
+  async #open<Name extends string>(
+    others: Readonly<Record<Name, Part | undefined>>,
+  ): Promise<Partial<Record<Name | 'begin' | 'ended', Answer>>> {
+    const answers = await askTogether(this.#run, { begin, ended: this.#writeOrLock(), ...others });
+    if (!this.#settlesAtOnce || (answers.ended?.changed ?? 0) === this.#completions.length) return answers;
+    this.#settlesAtOnce = false;
+    await this.#run('rollback');
+    return this.#open(others);
   }
 
-  #heldOf(rows: readonly TextRow[] = []): readonly Completion[] {
-    return stillHeldOf(this.#completions, rows);
+  #writeOrLock(): Part | undefined {
+    const [{ tables }, completions] = [this.#names, this.#completions];
+    if (completions.length === 0) return undefined;
+    if (this.#settlesAtOnce) return settle(tables, completions, this.#workerId, true);
+    return { text: lockEnded(tables), values: [claimsOf(completions), this.#workerId] };
+  }
+
+  #heldOf(ended: Answer | undefined): readonly Completion[] {
+    return this.#settlesAtOnce ? this.#completions : stillHeldOf(this.#completions, ended?.rows);
   }
 }
 
@@ -214,9 +249,13 @@ export function stillHeldOf(
   return completions.filter(({ id, reservation }) => held.has(`${id} ${reservation}`));
 }
 
-/** The parameter of a settling. */
-export function outcomesOf(ended: readonly Completion[]): string {
-  return JSON.stringify(ended.map(({ id, message, result }) => [id, message, result]));
+/** A parameter of what locks completions, and of what asks for them. */
+export function claimsOf(completions: readonly Completion[]): string {
+  return JSON.stringify(completions.map(({ id, reservation }) => [id, reservation]));
+}
+
+function idsJson(some: readonly { readonly id: string }[]): string {
+  return JSON.stringify(some.map(({ id }) => id));
 }
 
 function idsOf(rows: readonly { readonly id?: string | null }[] = []): readonly string[] {

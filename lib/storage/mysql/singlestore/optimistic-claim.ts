@@ -11,18 +11,15 @@ import { named } from '../statement.js';
 import { choose, count, readFound, shortRoutes, type Found } from '../claims/chosen.js';
 import {
   armsOf,
+  claimsOf,
   nothingElse,
-  outcomesOf,
   stillHeldOf,
   type ClaimTransactionParts,
   type ClaimWork,
 } from '../claims/claim-transaction.js';
 import { askTogether, begin, commit, type Part } from '../claims/one-text.js';
 
-/** Makes those of some attempts a worker's that are still pending. Parameters: their ids; worker. */
-const takeFree = (tables: QueueTables): string => `${take(tables)}\nwhere f.status = 'pendente'`;
-
-/** What is told of those that {@link takeFree} has made this worker's: it claims one time after the other. Parameters: the same. */
+/** What is told of those that `#takeFree` has made this worker's: it claims one time after the other. Parameters: the same. */
 const readTaken = (tables: QueueTables): string =>
   named(
     'read_taken',
@@ -118,10 +115,11 @@ export class OptimisticClaim implements ClaimWork {
     return inOrderOf(ids, taken?.rows);
   }
 
+  /** Makes those of some attempts this worker's that are still pending. */
   #takeFree(ids: readonly string[]): Part {
     const { names, workerId } = this.#parts;
-    const inOrder = ids.toSorted((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1));
-    return { text: takeFree(names.tables), values: [JSON.stringify(inOrder), workerId] };
+    const { text, ...part } = take(names.tables, ids, workerId);
+    return { ...part, text: `${text} and f.status = 'pendente'` };
   }
 
   #readTaken(ids: readonly string[]): Part {
@@ -131,13 +129,13 @@ export class OptimisticClaim implements ClaimWork {
 
   #lockEnded(): Part {
     const { names, workerId, completions } = this.#parts;
-    const claims = completions.map(({ id, reservation }) => [id, reservation]);
-    return { text: lockEnded(names.tables), values: [JSON.stringify(claims), workerId] };
+    return { text: lockEnded(names.tables), values: [claimsOf(completions), workerId] };
   }
 
   #settle(ended: readonly Completion[]): Part | undefined {
     if (ended.length === 0) return undefined;
-    return { text: settle(this.#parts.names.tables), values: [outcomesOf(ended)] };
+    const { names, workerId } = this.#parts;
+    return settle(names.tables, ended, workerId, false);
   }
 
   #settledOnly(ended: readonly Completion[]): readonly string[] | undefined {

@@ -4,6 +4,7 @@ import { named } from '../statement.js';
 import { now, sqlTime } from '../sql-time.js';
 import type { Part } from '../claims/one-text.js';
 import { exceptApart, type LeftOut } from './apart.js';
+import { lockedFields } from './task-fields.js';
 
 /** A stretch to look through, and how far. */
 export interface Arm {
@@ -15,13 +16,22 @@ export interface Arm {
 
 const [highestOfAll, lowestOfAll] = [2_147_483_647, -2_147_483_648];
 
-/** Locks the best due attempts of each stretch, but for those that another session has locked, and those that are left out. */
-export const lockBest = (tables: QueueTables, arms: readonly Arm[], leftOut: LeftOut): Part =>
-  union('lock_best', arms, (arm) => armSql(tables, arm, leftOut, ' for update skip locked'));
+/**
+ * Locks the best due attempts of each stretch, but for those that another session has locked, and those that are left out.
+ *
+ * @param reads whether it tells all of them that a claim answers
+ */
+export const lockBest = (tables: QueueTables, arms: readonly Arm[], leftOut: LeftOut, reads: boolean): Part =>
+  union('lock_best', arms, (arm) =>
+    armSql(tables, arm, leftOut, reads ? lockedFields(tables) : placeFields, ' for update skip locked'),
+  );
 
 /** Looks at the best due attempts of each stretch, whoever has locked them. */
 export const seeBest = (tables: QueueTables, arms: readonly Arm[], leftOut: LeftOut): Part =>
-  union('see_best', arms, (arm) => armSql(tables, arm, leftOut, ''));
+  union('see_best', arms, (arm) => armSql(tables, arm, leftOut, placeFields, ''));
+
+/** Where an attempt is in the order of pick-up, beside its priority. */
+const placeFields = ' f.id, f.data_hora';
 
 /** One query per stretch: they walk over the index of pending attempts in its order, and stop at their limits. */
 function union(name: string, arms: readonly Arm[], sql: (arm: Arm) => Part): Part {
@@ -36,11 +46,12 @@ function armSql(
   { queue }: QueueTables,
   { place, stretch, limit }: Arm,
   { ids }: LeftOut,
+  fields: string,
   locking: string,
 ): Part {
   const bounds = boundsOf(stretch);
   const only = stretch.only === undefined ? '' : ` and ${stretch.only === 'dead' ? '' : 'not '}f.dead`;
-  const text = `select ${place} as place, f.id, f.prioridade, f.data_hora from ${queue} f force index (ready)
+  const text = `select ${place} as place, f.prioridade,${fields} from ${queue} f force index (ready)
 where f.rota_pronta = cast(? as binary)${bounds.text} and f.data_hora <= ${now}${only}${exceptApart({ ids }).text}
 order by f.prioridade desc, f.data_hora, f.id limit ${limit}${locking}`;
   return { text, values: [stretch.route, ...(bounds.values ?? [])] };

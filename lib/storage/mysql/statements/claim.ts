@@ -1,3 +1,6 @@
+import type { WorkerId } from '../../attempt.js';
+import { idNumbers } from '../administration/id-list.js';
+import type { Part } from '../claims/one-text.js';
 import type { QueueTables } from '../identifiers.js';
 import { named, nextReservation } from '../statement.js';
 import { after, now } from '../sql-time.js';
@@ -16,12 +19,17 @@ export const claimClock = named('claim_clock', `select ${after('-100')} as exhau
 export const readLocked = (tables: QueueTables): string =>
   named('read_locked', `select${claimedFields(tables, claimedIds)}`);
 
-/** Makes attempts a worker's that this transaction has locked. Parameters: their ids; worker. */
-export const take = ({ queue }: QueueTables): string =>
-  named(
+/**
+ * Makes attempts a worker's that this transaction has locked. By a list of their ids: where an update joins, MariaDB first notes
+ * which rows it will change, which takes half as long as changing them.
+ */
+export function take({ queue }: QueueTables, ids: readonly string[], workerId: WorkerId): Part {
+  const text = named(
     'claim',
     `
-update ${claimedIds}
-straight_join ${queue} f force index (primary) on f.id = j.id
-set f.status = 'processando', f.executor = ?, f.reserva = ${nextReservation('f.')}, f.iniciada_em = ${now}`,
+update ${queue} f force index (primary)
+set f.status = 'processando', f.executor = ?, f.reserva = ${nextReservation('f.')}, f.iniciada_em = ${now}
+where f.id in (${idNumbers(ids)})`,
   );
+  return { text, values: [workerId] };
+}
