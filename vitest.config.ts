@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { compiledFolder, nestFolder } from './test/support/compiled-folder.js';
 import { leftOut } from './test/support/mysql-left-out.js';
+import { leftOutOn } from './test/support/postgres-left-out.js';
 
 type Plugin = NonNullable<ViteUserConfig['plugins']>[number];
 
@@ -54,10 +55,7 @@ const servers = [
 /** What only matters for a release: `npm run test:long`. */
 const long = 'test/**/*.long.test.ts';
 
-/** What another version of PostgreSQL changes nothing of: other databases. */
-const others = process.env['TAREFA_TEST_POSTGRES']
-  ? ['test/**/{mysql,mariadb,singlestore}*.test.ts', 'test/storage/mysql/**']
-  : [];
+const others = leftOutOn(process.env['TAREFA_TEST_POSTGRES'] ?? '');
 
 export default defineConfig({
   plugins: [compiledLibrary, ...(nestFolder === undefined ? [] : [nestOfRun(nestFolder)])],

@@ -27,9 +27,13 @@ const root = dirname(import.meta.dirname);
 const pinned = join(root, 'test/versions/nest');
 // Below the repository's packages: what a version does not bring is found there.
 const cache = join(root, 'node_modules/.cache/tarefa-nest');
-/** Handlers, modules, and the page on both of Nest's HTTP platforms: below and outside of a prefix, in an application with much else. */
+/**
+ * Handlers, modules, what Nest does at a signal, and the page on both of Nest's HTTP platforms: below and outside of a prefix, in an
+ * application with much else.
+ */
 const tests = [
-  ...['--project', 'queue', 'test/subscribers/'],
+  ...['--project', 'queue', '--project', 'servers'],
+  ...['test/subscribers/', 'test/coordination/signals.servers'],
   ...['serving.test', 'whole-application'].map((name) => `test/dashboard/${name}`),
   ...['lazy-modules', 'lifecycle', 'module-import', 'named-queues', 'schedule-module'].map(
     (name) => `test/options/${name}`,

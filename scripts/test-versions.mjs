@@ -27,6 +27,8 @@ const suites = {
   interop: ['test/interop/'],
   coordination: ['test/coordination/'],
   maintenance: ['test/maintenance/'],
+  client: ['test/client/type-parsers'],
+  tenants: ['test/tenants/'],
 };
 /** In every run: that it is the version which was asked for. */
 const always = 'test/versions/server';

@@ -5,6 +5,7 @@ import { TopicSchemas } from '../client/topic-schemas.js';
 import { EndListener } from '../coordination/end-listener.js';
 import { HistoryRecorder } from '../observability/history/history-recorder.js';
 import type { PurgeRoutine } from '../maintenance/purge.routine.js';
+import type { TableWatch } from '../maintenance/table-watch.js';
 import type { QueueEvents } from '../events.js';
 import { defaultQueueName } from '../options/part-token.js';
 import type { ResolvedOptions } from '../options/resolve-options.js';
@@ -22,6 +23,8 @@ import { ChildPool } from '../worker/children/child-pool.js';
 import { DetachedChildren } from '../worker/children/detached-children.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { closingReserves, ClosingTime } from '../timing/closing-time.js';
+import { replaced } from '../values/replaced.js';
+import { watchedAdmin } from './watched-admin.js';
 
 /** What every process with a queue has, wherever its tasks are. */
 export interface QueueBasis {
@@ -168,7 +171,7 @@ export function assembleWorker(core: QueueCore): QueueWorkerAssembly {
     bell: storage.bell,
     liveness: storage.liveness(),
     options: storage.workerOptions(),
-    admin: (purge, worker) => makeAdmin(core, purge, worker),
+    admin: (purge, worker, table) => makeAdmin(core, purge, worker, table),
   });
 }
 
@@ -195,12 +198,13 @@ function makeAdmin(
   { options, schemas, storage, database, events }: QueueCore,
   purge: PurgeRoutine,
   worker: Pick<QueueWorker, 'stalled'>,
+  table: Pick<TableWatch, 'checkSoon'>,
 ): QueueAdmin {
   const { bell } = storage;
   const waiter = new TaskWaiter(async () => (bell.tellsOthers ? EndListener.start(bell) : undefined));
   const { maxPayloadBytes, interop, purgeMaxAgeDays } = options;
   return new QueueAdmin({
-    database,
+    database: replaced(database, { admin: watchedAdmin(database.admin, table) }),
     rules: { maxPayloadBytes, schemas, interop: interop !== undefined },
     purgeMaxAgeDays,
     waiter,

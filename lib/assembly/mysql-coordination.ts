@@ -37,6 +37,8 @@ export interface MysqlCoordinationParts {
   /** False in a process that only produces, and where workers are to poll. */
   readonly listens: boolean;
   readonly graceMs: number;
+  /** Has that called when the connections that claim may lead to another server than before. */
+  readonly whenMoved?: ((check: () => void) => void) | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -69,12 +71,14 @@ export class MysqlCoordination {
 
   /** For one worker. */
   makeLiveness(): Liveness {
-    const { config, sessions, sessionKey, tables, graceMs } = this.#parts;
+    const { config, sessions, sessionKey, tables, graceMs, whenMoved } = this.#parts;
     const workers = this.#parts.workers();
     if (this.#lease !== undefined) return this.makeLease();
     const use = sessions.use(sessionKey, namedConfig(config, 'session'));
     this.#uses.push(use);
-    return new SessionLiveness(use, workers, tables().qualifiedName, graceMs);
+    const liveness = new SessionLiveness(use, workers, tables().qualifiedName, graceMs);
+    whenMoved?.(() => void liveness.checkPlace());
+    return liveness;
   }
 
   /** For a worker whose session does not show that it lives. */

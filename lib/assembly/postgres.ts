@@ -148,7 +148,9 @@ export class PostgresStorage implements OpenedStorage {
     const { graceMs } = options.recoveryTiming;
     const { tables } = this.schema;
     if (routing.session === undefined && options.worker) return this.#lease();
-    return new SessionLiveness(sessionUse(), workers, tables.qualifiedName, graceMs);
+    const liveness = new SessionLiveness(sessionUse(), workers, tables.qualifiedName, graceMs);
+    this.#connections.whenMoved(() => void liveness.checkPlace());
+    return liveness;
   }
 
   detachedLiveness(guard: ProcessGuard): Liveness {

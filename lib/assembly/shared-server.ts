@@ -7,6 +7,7 @@ import type { PromoteResult, WorkerId } from '../storage/attempt.js';
 import type { AttemptStore } from '../storage/attempts.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { LockedClaims } from '../storage/claiming/locked-claims.js';
+import { replaced } from '../values/replaced.js';
 
 /** How long a change waits for the notify job of nsj-queue-lib. */
 const waitMs = 5_000;
@@ -101,15 +102,4 @@ function again(result: PromoteResult): PromoteResult {
     ...result,
     nextDueInMs: nextDueInMs === undefined ? undefined : Math.max(promoteAgainMs, nextDueInMs),
   };
-}
-
-/** The same object, some of whose members are others. */
-function replaced<T extends object>(whole: T, members: Partial<T>): T {
-  return new Proxy(whole, {
-    get(target, name) {
-      if (Object.hasOwn(members, name)) return members[name as keyof T];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }

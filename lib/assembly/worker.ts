@@ -78,7 +78,7 @@ export interface WorkerBasis {
   readonly declared: Pick<DeclaredSubscriptions, 'of' | 'restore'>;
   readonly schedules: Pick<DeclaredSchedules, 'ids' | 'restore'>;
   readonly tenants: TenantSource;
-  readonly admin: (purge: PurgeRoutine, worker: QueueWorker) => QueueAdmin;
+  readonly admin: (purge: PurgeRoutine, worker: QueueWorker, table: TableWatch) => QueueAdmin;
   readonly registry?: HandlerRegistry;
   /** Default: nothing counts. */
   readonly counter?: SuccessCounter | undefined;
@@ -192,7 +192,7 @@ export function assembleParts(basis: WorkerBasis): QueueWorkerAssembly {
     retry: new RetryRoutine(liveness, recovery),
     notify: new NotifyRoutine(database, bell, liveness, unserved, options),
     purge,
-    admin: basis.admin(purge, worker),
+    admin: basis.admin(purge, worker, table),
     table,
     execution,
     detached: (parts) =>

@@ -93,6 +93,10 @@ export class Recovery {
     clearTimeout(this.#timer);
     clearTimeout(this.#confirming);
     await this.#looking?.catch(() => 0);
+  }
+
+  /** The last outcome of this worker is written: what follows it is looked for once more. */
+  async finish(): Promise<void> {
     await this.#parts.table.stop();
   }
 

@@ -1,14 +1,15 @@
 import type { Bell } from '../coordination/bell.js';
 import { ringFor } from '../coordination/ring.js';
+import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
 import { blamesRow } from '../storage/error-kind.js';
 import { byHalves } from '../storage/by-halves.js';
 import { occurrenceOf } from '../storage/schedule-occurrence.js';
-import type { DueSchedule, ScheduleMove } from '../storage/schedules.js';
+import type { DueSchedule, ScheduleMove, ScheduleRecord } from '../storage/schedules.js';
 import { Alarm } from '../timing/signal.js';
 import { Backoff } from '../timing/backoff.js';
-import { dueTimes, recurrence } from '../timing/recurrence.js';
+import { dueTimes, graceMs, recurrence, timeAfterSetBack } from '../timing/recurrence.js';
 import { failureMessage } from '../values/failure-text.js';
 
 export interface RecurringTasksParts {
@@ -46,6 +47,8 @@ export class RecurringTasks {
   /** True when something may have changed since the look under way began. */
   #again = false;
   #hasFailed = false;
+  /** The database's clock without this process's at the look before, in ms. Before the first one it may have been set back by any time. */
+  #offsetMs = Infinity;
 
   constructor(parts: RecurringTasksParts) {
     this.#parts = parts;
@@ -93,11 +96,44 @@ export class RecurringTasks {
     while (this.#started) {
       const { due, unreadable, nowMs, nextInMs = Infinity } = await database.schedules.due(declared(), page);
       for (const { id, error } of unreadable) this.#tellRefused(id, error);
+      if (nextInMs < Infinity && (await this.#bringBack(nowMs))) continue;
       if (due.length === 0) return nextInMs;
       const { moved, refused } = await this.#move(due, nowMs);
       if (moved === 0) return Math.min(nextInMs, refused > 0 ? refusedMs : othersTurnMs);
     }
     return Infinity;
+  }
+
+  /**
+   * A time that was planned by a clock that was set back since may lie hours ahead, of what recurs every second. Looked for at the
+   * first look, and when the clock is seen to go back; returns whether there is something that is to go on earlier.
+   */
+  async #bringBack(nowMs: number): Promise<boolean> {
+    const { database, declared, events } = this.#parts;
+    const offsetMs = nowMs - performance.now();
+    let broughtBack = 0;
+    if (offsetMs < this.#offsetMs - graceMs) {
+      const ids = new Set(declared());
+      const all = await database.schedules.list().catch((error: unknown) => {
+        // A row that somebody else wrote: it is told when it is due.
+        if (error instanceof TarefaError) return [];
+        throw error;
+      });
+      const moves = all
+        .filter(({ id, declared: isOfCode }) => !isOfCode || ids.has(id))
+        .flatMap((one) => broughtBackBy(one, nowMs));
+      for (let first = 0; first < moves.length; first += page) {
+        broughtBack += (await database.schedules.move(moves.slice(first, first + page))).length;
+      }
+    }
+    this.#offsetMs = offsetMs;
+    if (broughtBack === 0) return false;
+    events.emit('notice', {
+      message:
+        `the database's clock was set back after the next times of ${broughtBack} schedule(s) had been written: they go on by the ` +
+        `clock as it is now`,
+    });
+    return true;
   }
 
   /** Returns how many were moved here, and how many the database refused. */
@@ -181,5 +217,23 @@ export class RecurringTasks {
     const { bell, options } = this.#parts;
     if (bell.canListen || options.pollIntervalMs === 0) return longestWaitMs;
     return Math.min(longestWaitMs, options.pollIntervalMs);
+  }
+}
+
+/** The move to the time at which it goes on, where the clock was set back since it was planned. */
+function broughtBackBy(
+  { id, revision, rule, nextAt, lastAt, pausedAt }: ScheduleRecord,
+  nowMs: number,
+): readonly ScheduleMove[] {
+  if (!nextAt || pausedAt) return [];
+  const lastMs = lastAt?.getTime();
+  // Each of its times is to have one task, and those that the clock shows again have theirs.
+  if (rule.missed === 'all' && lastMs !== undefined && lastMs > nowMs) return [];
+  try {
+    const nextMs = timeAfterSetBack(rule, nextAt.getTime(), lastMs, nowMs);
+    return nextMs === undefined ? [] : [{ id, revision, nextMs, missed: 0, tasks: [], lastMs: undefined }];
+  } catch {
+    // A rule that this version does not know is told when it is due.
+    return [];
   }
 }

@@ -23,7 +23,8 @@ const [checkMs, checkTimeoutMs] = [60_000, 2_000];
  * deliveries; whatever takes that away, a trigger, a hand or a bug, would lose the task in silence. So a worker that has failed
  * attempts looks a moment later, by their ids, whether what follows them is there. A next attempt that is missing and not due yet is
  * inserted, the rest is told. At most once a minute the newest rows are checked as well, also for what a worker that is lost
- * cannot look for any more, and for attempts that run while nobody holds them. Where nothing ends and nobody is lost, nothing is asked.
+ * cannot look for any more, for what operators have retried or buried in this process, and for attempts that run while nobody holds
+ * them. Where nothing ends and nobody is lost, nothing is asked.
  */
 export class TableWatch {
   readonly #database: Pick<QueueDatabase, 'attempts' | 'classify' | 'interop' | 'reports'>;
@@ -70,11 +71,14 @@ export class TableWatch {
     ];
   }
 
+  /** Looks for the last time, where something has ended since the look before: nobody else knows of it. */
   async stop(): Promise<void> {
     this.#started = false;
     for (const stop of this.#stopListening) stop();
     clearTimeout(this.#timer);
     clearTimeout(this.#checkTimer);
+    if (this.#timer) this.#lookNext();
+    if (this.#checkTimer) this.#checkNext();
     await this.#looking;
   }
 
@@ -83,32 +87,32 @@ export class TableWatch {
     // Programs beside this library do in several commits what it does in one.
     if (!this.#started || this.#database.interop) return;
     const inMs = Math.max(this.#intervalMs, this.#pace.dueInMs);
-    this.#checkTimer ??= setTimeout(() => this.#next(() => this.#check()), inMs).unref();
+    this.#checkTimer ??= setTimeout(() => this.#checkNext(), inMs).unref();
   }
 
   #note(ids: Iterable<string>): void {
     if (!this.#started) return;
     for (const id of ids) if (this.#failed.size < most) this.#failed.add(id);
-    this.#timer ??= setTimeout(() => this.#next(() => this.#look()), this.#intervalMs).unref();
+    this.#timer ??= setTimeout(() => this.#lookNext(), this.#intervalMs).unref();
     this.checkSoon();
   }
 
-  #next(work: () => Promise<void>): void {
-    this.#looking = this.#looking.then(work);
+  #lookNext(): void {
+    this.#timer = undefined;
+    this.#looking = this.#looking.then(() => this.#look());
+  }
+
+  /** What ends from now on asks for another one. */
+  #checkNext(): void {
+    this.#checkTimer = undefined;
+    this.#looking = this.#looking.then(() => this.#checkNewest().catch(() => this.checkSoon()));
   }
 
   async #look(): Promise<void> {
     const ids = [...this.#failed];
     this.#failed.clear();
-    this.#timer = undefined;
     // Whatever is wrong with the database, the worker's own statements meet it too, and say so.
     await this.#follow(ids).catch(() => this.#note(ids));
-  }
-
-  async #check(): Promise<void> {
-    // What ends meanwhile asks for another one.
-    this.#checkTimer = undefined;
-    await this.#checkNewest().catch(() => this.checkSoon());
   }
 
   async #checkNewest(): Promise<void> {

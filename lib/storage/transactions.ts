@@ -15,8 +15,9 @@ export interface TaskTransactions {
    *
    * @param opened told where it runs once it is open, for somebody who may have to end it from outside: {@link endSession}. Not told
    * where the server does not say, as behind a pooler
+   * @param quiet true for one in which nothing of ours rings, after {@link RingRefused}
    */
-  begin(workerId: WorkerId, opened?: (session: ServerSession) => void): TaskTransaction;
+  begin(workerId: WorkerId, opened?: (session: ServerSession) => void, quiet?: boolean): TaskTransaction;
   /** A transaction for several tasks, not opened yet. */
   beginGroup(workerId: WorkerId): TaskGroup;
   /**
@@ -38,8 +39,8 @@ export interface TaskTransaction extends SqlHandle {
   client(): Promise<unknown>;
   /**
    * Completes the attempt as the last statement and commits. Rejects with `TASK_LOST` when the attempt is no
-   * longer this worker's, with `TRANSACTION_BROKEN` when the handler ended or broke its transaction; in both
-   * cases nothing it did is kept.
+   * longer this worker's, with `TRANSACTION_BROKEN` when the handler ended or broke its transaction, with {@link RingRefused} when
+   * only the notification of what it inserted was in the way; in all of these cases nothing it did is kept.
    */
   complete(completion: Completion): Promise<void>;
   /** Undoes everything. Never rejects. */
@@ -71,6 +72,11 @@ export interface GroupedTransaction extends TaskTransaction {
   readonly over: Promise<void>;
   /** True when it could not do its work because of another task. */
   readonly disturbed: boolean;
+}
+
+/** A commit was refused because of the notification that went with it: all that it did is undone, and goes through in one without. */
+export class RingRefused extends Error {
+  override readonly name = 'RingRefused';
 }
 
 /** The transaction of a group did not end as it should, through no fault of the task that hears of it. */

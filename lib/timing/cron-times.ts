@@ -12,9 +12,14 @@ const dayMs = 86_400_000;
  * first time of two, and of what is left out when the clocks are set.
  */
 export function nextCronTime(fields: CronFields, zone: string, afterMs: number): number | undefined {
-  return fields.hour.size === 24
+  return isOfEveryHour(fields)
     ? nextOfEveryHour(fields, zone, afterMs)
     : nextOfGivenHours(fields, zone, afterMs);
+}
+
+/** True of what follows the time that passes; what runs at given hours goes by what clocks show. */
+export function isOfEveryHour({ hour }: CronFields): boolean {
+  return hour.size === 24;
 }
 
 function nextOfGivenHours(fields: CronFields, zone: string, afterMs: number): number | undefined {

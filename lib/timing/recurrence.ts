@@ -1,5 +1,5 @@
 import { parseCron } from './cron.js';
-import { nextCronTime } from './cron-times.js';
+import { isOfEveryHour, nextCronTime } from './cron-times.js';
 
 /** When something recurs. */
 export interface RecurrenceRule {
@@ -26,6 +26,26 @@ export function recurrence({ cron, every, timezone, startsAt, endsAt }: Recurren
     const time = next(Math.max(afterMs, first - 1));
     return time !== undefined && time <= last ? time : undefined;
   };
+}
+
+/**
+ * The next time of what was planned by a clock that was set back since; undefined where that stays as it is. What follows the time
+ * that passes goes on. What runs at given hours does not: it has run at those that the clock shows again.
+ *
+ * @param plannedMs the next time by the clock before
+ * @param lastMs the latest time that was taken
+ */
+export function timeAfterSetBack(
+  rule: RecurrenceRule,
+  plannedMs: number,
+  lastMs: number | undefined,
+  nowMs: number,
+): number | undefined {
+  if (rule.cron !== null && !isOfEveryHour(parseCron(rule.cron))) return undefined;
+  const next = recurrence(rule);
+  const first = next(nowMs);
+  const free = first !== undefined && first === lastMs ? next(first) : first;
+  return free !== undefined && free + graceMs < plannedMs ? free : undefined;
 }
 
 function nextOf(every: number, startsAt: string | null): NextTime {

@@ -276,6 +276,7 @@ export class QueueWorker {
       const { cancel, reached } = deadlineIn(leftMs);
       await Promise.all([dispatcher.finish(reached), recovered]);
       cancel();
+      await recovery.finish();
     }, closingReserves.settle);
     const unfinished = running.size;
     await this.#signOff(id);

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { QueueAdmin, Recurring, Subscriber, TaskHandler, type TaskContext } from '../../lib/index.js';
@@ -20,6 +21,7 @@ let admin: QueueAdmin;
 let listener: Client;
 const warnings: string[] = [];
 let often = 0;
+let ownRings = 0;
 
 @Module({ imports: [TerminusModule.forRoot({ logger: false })], providers: [QueueHealthIndicator] })
 class HealthModule {}
@@ -38,6 +40,24 @@ class Handlers {
   async untilCancelled(_: unknown, { signal }: TaskContext): Promise<void> {
     if (!signal.aborted) await once(signal, 'abort');
     signal.throwIfAborted();
+  }
+  @TaskHandler('by the queue', { maxAttempts: 1 })
+  async byTheQueue(_: unknown, { db }: TaskContext): Promise<void> {
+    await app.queue.insertTask({ topic: 'nothing', origin: 'by the queue' }, { tx: db });
+  }
+  @TaskHandler('by SQL', { maxAttempts: 1 })
+  async bySql(_: unknown, { db }: TaskContext): Promise<void> {
+    await db.query('set transaction isolation level serializable');
+    await db.query(`insert into tasks (processo, origem) values ('nothing', 'by SQL')`);
+  }
+  @TaskHandler('in a group', { maxAttempts: 1, grouped: true })
+  async inGroup(_: unknown, { db }: TaskContext): Promise<void> {
+    await app.queue.insertTask({ topic: 'nothing', origin: 'in a group' }, { tx: db });
+  }
+  @TaskHandler('own ring', { maxAttempts: 1 })
+  async ownRing(_: unknown, { db }: TaskContext): Promise<void> {
+    ownRings += 1;
+    await db.query(`select pg_notify('own', 'ring')`);
   }
 }
 
@@ -182,6 +202,26 @@ test('what a trigger inserts into another queue stops neither a publication nor 
     return rows.length === 2;
   };
   expect(await until(ended, 'both have ended')).toBe(true);
+});
+
+test.each(['by the queue', 'by SQL', 'in a group'])(
+  'what a handler inserts in its transaction, %s, is inserted without a ring, and uses up no attempt',
+  async (topic) => {
+    const id = await app.queue.insertTask({ topic });
+    expect(await has(id, 'sucesso')).toBe(true);
+    const made = async (): Promise<unknown[]> =>
+      (await database.pool.query('select status from tasks where origem = $1', [topic])).rows;
+    await until(
+      async () => isDeepStrictEqual(await made(), [{ status: 'sucesso' }]),
+      'what it inserted ran once',
+    );
+  },
+);
+
+test('a notification of a handler’s own is refused again without those of the library, and fails the attempt', async () => {
+  const id = await app.queue.insertTask({ topic: 'own ring' });
+  expect(await has(id, 'falha')).toBe(true);
+  expect(ownRings).toBe(2);
 });
 
 test('an import of many is committed', async () => {

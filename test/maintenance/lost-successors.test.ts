@@ -134,3 +134,54 @@ test('what a worker that was killed has failed is looked at by the one that find
   await app.worker.start();
   expect(await told).toMatchObject({ kind: 'no-next-attempt', ids: [id], mended: true });
 });
+
+test.each([
+  ['retry', 'falha', 'no-next-attempt', (admin: QueueAdmin, id: string) => admin.retry(id)],
+  [
+    'bulk retry',
+    'falha',
+    'no-next-attempt',
+    async (admin: QueueAdmin, id: string) => {
+      const run = admin.bulk('retry');
+      for await (const done of run.run(await run.plan({ ids: [id] }))) expect(done).toBe(1);
+    },
+  ],
+  ['bury', 'agendada', 'no-dead-task', (admin: QueueAdmin, id: string) => admin.bury(id)],
+] as const)(
+  'what the %s of an operator has inserted and a trigger has taken away is told of',
+  async (_, status, kind, act) => {
+    const { app, events } = await bench.start({
+      handlers: [Handlers],
+      recovery: { intervalMs: 200, confirmMs: 100 },
+    });
+    const { rows } = await bench.pool.query<{ id: string }>(
+      `insert into tasks (processo, status, data_hora)
+       values ('flaky', $1, now() + interval '1 hour') returning id::text`,
+      [status],
+    );
+    const id = rows[0]?.id ?? '';
+    await bench.pool.query(`
+    create function take_any() returns trigger language plpgsql as $$
+    begin delete from tasks where id = new.id; return null; end $$;
+    create trigger take_any after insert on tasks for each row execute function take_any()`);
+    onTestFinished(async () => void (await bench.pool.query('drop function take_any cascade')));
+    const told = nextEvent(events, 'table.inconsistent');
+    await act(app.get(QueueAdmin), id);
+    expect(await told).toEqual({ kind, ids: [id], mended: false, refused: undefined });
+  },
+);
+
+test('what a worker has failed a moment before it stops is looked for as it does', async () => {
+  const { queue, events, close } = await bench.start({
+    handlers: [Handlers],
+    // It would look in two hours.
+    recovery: { intervalMs: 3_600_000, confirmMs: 100 },
+  });
+  await dropFirst('new.id_anterior is not null');
+  const told = nextEvent(events, 'table.inconsistent');
+  const failed = nextEvent(events, 'task.failed');
+  const id = await queue.insertTask({ topic: 'flaky' });
+  await failed;
+  await close();
+  expect(await told).toMatchObject({ kind: 'no-next-attempt', ids: [id], mended: true });
+});

@@ -111,6 +111,59 @@ test('a clock of ten minutes later or earlier starts nothing early or late', asy
   }
 });
 
+test.each([
+  ['that has gone by it', 1],
+  ['that start afterwards', 4],
+])('a clock that was two hours ahead holds nothing up once it is right: workers %s', async (_, count) => {
+  const { admin, schedules, app, events } = await start({ autoStart: false });
+  for (const missed of ['once', 'all'] as const) {
+    await admin.schedules.add({ id: missed, every: 60_000, missed, task: { topic: 'tick' } });
+    await rewind(schedules, missed, 1_000);
+  }
+  await admin.schedules.add({ id: 'nightly', cron: '0 3 * * *', task: { topic: 'tick' } });
+  const { database, storage } = coreOf(app);
+  let aheadMs = 7_200_000;
+  const ahead: Pick<ScheduleStore, 'due' | 'list' | 'move'> = {
+    list: () => schedules.list(),
+    move: (moves) => schedules.move(moves),
+    due: async (declared, most) => {
+      const found = await schedules.due(declared, most);
+      return { ...found, nowMs: found.nowMs + aheadMs };
+    },
+  };
+  const options = { pollIntervalMs: 0 };
+  const worker = new RecurringTasks({
+    ...{ bell: storage.bell, events, options, declared: () => [] },
+    database: { schedules: ahead as ScheduleStore, classify: (error) => database.classify(error) },
+  });
+  onTestFinished(() => worker.stop());
+  worker.start();
+  const next = async (id: string): Promise<number> => {
+    const found = await schedules.find(id);
+    return (found?.nextAt?.getTime() ?? 0) - (await schedules.clock());
+  };
+  const hourMs = 3_600_000;
+  for (const id of ['once', 'all']) await until(async () => (await next(id)) > hourMs, 'it is planned ahead');
+  const nightly = (await schedules.find('nightly'))?.nextAt;
+
+  const told = nextEvent(events, 'notice', ({ message }) => message.includes('was set back'));
+  aheadMs = 0;
+  if (count === 1) worker.look();
+  else for (const one of workersOf({ app, events } as QueueApp, count)) one.start();
+  await told;
+  expect(await next('once')).toBeLessThanOrEqual(60_000);
+  expect(await next('all'), 'each of its times has its task').toBeGreaterThan(hourMs);
+  expect((await schedules.find('nightly'))?.nextAt).toEqual(nightly);
+  // Its next time comes.
+  const dueMs = await rewind(schedules, 'once', 1_000);
+  const others = workersOf({ app, events } as QueueApp, 3);
+  for (const one of others) one.start();
+  const madeFor = async (): Promise<readonly number[]> => timesOf(await madeBy(admin, 'once'));
+  await until(async () => (await madeFor()).includes(dueMs), 'it goes on');
+  await Promise.all(others.map((one) => one.stop()));
+  expect((await madeFor()).filter((time) => time === dueMs)).toHaveLength(1);
+});
+
 test('of two deploys with different code the one that started last decides, and both go by it', async () => {
   @Injectable()
   class Before {

@@ -93,6 +93,34 @@ test('while the database does not answer the failures are kept for the next look
   expect(told).toMatchObject([{ ids: ['2'], mended: true }]);
 });
 
+test('a watch that stops looks at what has failed and been delivered since its last look', async () => {
+  const found: Inconsistency[] = [{ kind: 'missing-deliveries', count: 1, ids: ['4'] }];
+  const { timers, told, table, fail, deliver } = watch(
+    [{ id: '2', kind: 'no-next-attempt' }],
+    undefined,
+    found,
+  );
+  fail('2');
+  deliver();
+  await table.stop();
+  expect(told).toEqual([
+    { kind: 'no-next-attempt', ids: ['2'], mended: true, refused: undefined },
+    { kind: 'missing-deliveries', ids: ['4'], mended: false, refused: undefined },
+  ]);
+  expect(timers.waiting).toBe(0);
+});
+
+test('a database that does not answer when the watch stops is not asked again', async () => {
+  const { timers, attempts, check, table, fail } = watch([{ id: '2', kind: 'no-next-attempt' }]);
+  attempts.findUnfollowed.mockRejectedValueOnce(new Error('gone'));
+  check.mockRejectedValueOnce(new Error('gone'));
+  fail('2');
+  await table.stop();
+  expect([attempts.findUnfollowed.mock.calls.length, check.mock.calls.length, timers.waiting]).toEqual([
+    1, 1, 0,
+  ]);
+});
+
 test('a watch that has stopped notes nothing', async () => {
   const { timers, table, fail } = watch([]);
   await table.stop();

@@ -1,6 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dueTimes, graceMs, recurrence, type RecurrenceRule } from '../../lib/timing/recurrence.js';
+import {
+  dueTimes,
+  graceMs,
+  recurrence,
+  timeAfterSetBack,
+  type RecurrenceRule,
+} from '../../lib/timing/recurrence.js';
 
 const rule: RecurrenceRule = { cron: null, every: null, timezone: 'UTC', startsAt: null, endsAt: null };
 const at = (text: string): number => Date.parse(text);
@@ -44,6 +50,28 @@ test('what is missed makes no task, one, or all of them', () => {
   expect(dueTimes(next, 'skip', 600_000, now)).toEqual({ taken: [], left: 5, next: 3_600_000 });
   expect(dueTimes(next, 'once', 600_000, now)).toEqual({ taken: [3_000_000], left: 4, next: 3_600_000 });
   expect(dueTimes(next, 'all', 600_000, now)).toEqual({ taken: times, left: 0, next: 3_600_000 });
+});
+
+test('after a clock was set back what follows the time that passes goes on, but not with the time that it has just had', () => {
+  const [every, hourMs] = [{ ...rule, every: 600_000 }, 3_600_000];
+  const planned = at('2026-06-01T12:10:00Z');
+  const last = planned - 600_000;
+  const now = planned - 2 * hourMs - 1;
+  expect(timeAfterSetBack(every, planned, last, now)).toBe(planned - 2 * hourMs);
+  expect(timeAfterSetBack({ ...rule, cron: '*/10 * * * *' }, planned, last, now)).toBe(planned - 2 * hourMs);
+  expect(timeAfterSetBack(every, planned, last, last - 1), 'it has run at that').toBeUndefined();
+  expect(timeAfterSetBack(every, planned, undefined, last - 1)).toBe(last);
+  expect(timeAfterSetBack(every, planned, last, last + 1), 'nothing was set back').toBeUndefined();
+  const startsAt = new Date(planned).toISOString();
+  expect(timeAfterSetBack({ ...every, startsAt }, planned, undefined, now)).toBeUndefined();
+  const second = { ...rule, every: 1_000 };
+  expect(timeAfterSetBack(second, planned, planned - 1_000, planned - graceMs - 1_000)).toBeUndefined();
+});
+
+test('what runs at given hours stays at its next day though the clock shows an hour again', () => {
+  const planned = at('2026-06-02T03:00:00Z');
+  const nightly = { ...rule, cron: '0 3 * * *' };
+  expect(timeAfterSetBack(nightly, planned, planned - 86_400_000, planned - 90_000_000)).toBeUndefined();
 });
 
 /** By rules that end: each time once, the same whether they are looked at all at once or again and again. */

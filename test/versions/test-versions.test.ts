@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeTemporaryFolder } from '../support/folders.js';
+import { leftOutOn } from '../support/postgres-left-out.js';
 import { runNode } from './run-node.js';
 
 test.each([
@@ -55,6 +57,26 @@ test('what the registry sends is refused when it is not what was pinned', async 
     registry.closeAllConnections();
     registry.close();
   }
+});
+
+test.each([
+  ['13.22.0-beta.15', false],
+  ['16.10.0', false],
+  ['17.6.0-beta.15', true],
+  ['18.4.0', true],
+])('on PostgreSQL %s what it cannot be brought to is run: %s', async (version, runs) => {
+  const folder = await makeTemporaryFolder();
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ version }));
+  const left = leftOutOn(folder);
+  expect(left).toContain('test/storage/mysql/**');
+  // Its name is the one that stands there.
+  const file = 'test/faults/full-notify-queue.test.ts';
+  expect(existsSync(join(import.meta.dirname, '../..', file))).toBe(true);
+  expect(left.includes(file)).toBe(!runs);
+});
+
+test('nothing is left out on the PostgreSQL of package.json', () => {
+  expect(leftOutOn('')).toEqual([]);
 });
 
 /** Variables under which npm knows that registry only, and has nothing from another. */

@@ -93,7 +93,7 @@ function silentWorker(closing: ClosingTime): QueueWorker {
       standstill: part,
       loop: part,
     }),
-    recovery: { start: none, stop: never },
+    recovery: { start: none, stop: never, finish: never },
     unserved: part,
     events: { emit: none, on: none },
     options: { concurrency: 1 },

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { GroupBroken, type GroupedTransaction, type TaskGroup } from '../transactions.js';
+import { GroupBroken, RingRefused, type GroupedTransaction, type TaskGroup } from '../transactions.js';
 import { type Completion } from '../attempt.js';
 import { withAnswerLimit } from './connections/control-connection.js';
 import { beginHandler } from './connections/connection-config.js';
@@ -9,6 +9,7 @@ import { PostgresGroupPart, failureOf, type GroupOfParts } from './postgres-grou
 import { terminateBackend } from './connections/backend.js';
 import type { PostgresTransactionParts } from './postgres-transaction.js';
 import { takeRelease } from './connections/take-release.js';
+import { isRingRefused } from './connections/without-ring.js';
 
 /** Before the completions: their plan must not be one for an empty table. Behind them is only COMMIT. */
 export const completionSettings =
@@ -53,7 +54,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     return this.#failure !== undefined;
   }
 
-  /** Why it ended badly: {@link GroupBroken} when a task is at fault, else the connection's error. */
+  /** Why it ended badly: {@link GroupBroken} when a task is at fault, {@link RingRefused}, or the connection's error. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -68,7 +69,7 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
     if (this.#completions.length === 0) return this.#rollback(client);
     const [completed, committed] = await withAnswerLimit(client, this.#sendEnd(client));
     const error = completed.status === 'rejected' ? completed.reason : undefined;
-    if (committed.status === 'rejected') this.fail(failureOf(committed.reason));
+    if (committed.status === 'rejected') this.fail(refusalOf(committed.reason));
     else if (error === undefined && committed.value.command === 'COMMIT') this.#succeed();
     else this.fail(failureOf(error));
   }
@@ -186,6 +187,13 @@ export class PostgresGroup implements TaskGroup, GroupOfParts {
       ? new GroupBroken(failure.message, { cause: failure, kept: true })
       : failure;
   }
+}
+
+/** Why its commit was refused. */
+function refusalOf(error: unknown): Error {
+  return isRingRefused(error)
+    ? new RingRefused('its notification was refused', { cause: error })
+    : failureOf(error);
 }
 
 function ignore(): void {}

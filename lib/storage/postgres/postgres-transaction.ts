@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { TarefaError } from '../../errors.js';
 import type { Completion } from '../attempt.js';
 import { usedAfterEnd } from '../transaction-errors.js';
-import type { ServerSession, TaskTransaction } from '../transactions.js';
+import { RingRefused, type ServerSession, type TaskTransaction } from '../transactions.js';
 import { withAnswerLimit } from './connections/control-connection.js';
 import { backendOf, terminateBackend } from './connections/backend.js';
 import {
@@ -16,6 +16,7 @@ import { inOneFlight } from './one-flight.js';
 import type { Statement } from './statement.js';
 import type { StorableTexts } from './storable-texts.js';
 import { takeRelease } from './connections/take-release.js';
+import { isRingRefused } from './connections/without-ring.js';
 import { brokenTransaction, explainRefusal } from './transaction-errors.js';
 
 /** What a {@link PostgresTransaction} works with. */
@@ -28,6 +29,8 @@ export interface PostgresTransactionParts {
   readonly workerId: string;
   /** Told where it runs. */
   readonly opened?: ((session: ServerSession) => void) | undefined;
+  /** True for one in which nothing of ours rings. */
+  readonly quiet?: boolean | undefined;
 }
 
 /**
@@ -82,7 +85,7 @@ export class PostgresTransaction implements TaskTransaction {
       const [completed, committed] = await withAnswerLimit(client, answers);
       if (completed.status === 'rejected')
         throw explainRefusal(completed.reason, completion, this.#firstError);
-      if (committed.status === 'rejected') throw committed.reason;
+      if (committed.status === 'rejected') throw this.#refusal(committed.reason);
       if (committed.value.command !== 'COMMIT') throw this.#broken();
       this.#release();
     } catch (error) {
@@ -135,7 +138,7 @@ export class PostgresTransaction implements TaskTransaction {
   }
 
   async #begin(): Promise<PoolClient> {
-    const { pool, reach, opened } = this.#parts;
+    const { pool, reach, opened, quiet } = this.#parts;
     // It waits as long as the others need: a task that waits has not failed.
     const client = await pool.connect(Infinity);
     if (this.#ended) {
@@ -146,13 +149,19 @@ export class PostgresTransaction implements TaskTransaction {
     if (opened) void backendOf(client).then((session) => session && opened(session));
     inOneFlight(client);
     // Not awaited: it travels with the first statement. Should it fail, that statement fails as well.
-    void this.#sent(client.query(beginHandler(reach)));
+    void this.#sent(client.query(beginHandler(reach, quiet)));
     return client;
   }
 
   #refuseBroken(client: PoolClient): void {
     const status = client.getTransactionStatus();
     if (status !== 'T') throw this.#broken(status);
+  }
+
+  /** Of a commit. Without rings the same refusal is about something else. */
+  #refusal(error: unknown): unknown {
+    const isOfRing = !this.#parts.quiet && isRingRefused(error);
+    return isOfRing ? new RingRefused('its notification was refused', { cause: error }) : error;
   }
 
   #broken(status: string | null = null): TarefaError {

@@ -16,9 +16,10 @@ export class PostgresTransactions implements TaskTransactions {
     this.#access = access;
   }
 
-  begin(workerId: WorkerId, opened?: (session: ServerSession) => void): TaskTransaction {
+  begin(workerId: WorkerId, opened?: (session: ServerSession) => void, quiet?: boolean): TaskTransaction {
     const { pool, reach, texts, sql } = this.#access;
-    return new PostgresTransaction({ pool, reach, complete: sql.completeOrRaise, texts, workerId, opened });
+    const complete = sql.completeOrRaise;
+    return new PostgresTransaction({ pool, reach, complete, texts, workerId, opened, quiet });
   }
 
   beginGroup(workerId: WorkerId): TaskGroup {

@@ -15,6 +15,7 @@ export interface ChildRunParts {
   readonly transactions: Pick<TaskTransactions, 'endSession'>;
   readonly workerId: WorkerId;
   readonly notes: Pick<ProgressNotes, 'add'>;
+  readonly quiet: boolean | undefined;
 }
 
 /**
@@ -60,12 +61,12 @@ export class ChildRun implements RunningContext, NotedAttempt {
 
   /** Runs the handler, unless no child is free: then claims have brought too many, or one has just ended. Never rejects. */
   async run(): Promise<RunEnd> {
-    const { pool, workerId, notes } = this.#parts;
+    const { pool, workerId, notes, quiet } = this.#parts;
     const child = pool.free;
     if (!child) return { kind: 'not started' };
     this.#child = child;
     const timer = this.#startTimer(child);
-    const order = { type: 'run', workerId, claimed: sendable(this.claimed) } as const;
+    const order = { type: 'run', workerId, claimed: sendable(this.claimed), quiet } as const;
     const ended = await child.run(order, (message) => notes.add(this, message));
     clearTimeout(timer);
     this.#child = undefined;

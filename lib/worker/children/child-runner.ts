@@ -54,7 +54,7 @@ export class ChildRunner {
   }
 
   /** The stored text is read and parsed here, so that a large payload keeps nobody else waiting. */
-  async #call({ workerId, claimed }: RunOrder): Promise<RunEnd> {
+  async #call({ workerId, claimed, quiet }: RunOrder): Promise<RunEnd> {
     const handler = this.#handlerOf(claimed);
     const stored =
       claimed.payload === undefined ? await this.#database.attempts.loadPayload(claimed.id) : claimed.payload;
@@ -67,6 +67,7 @@ export class ChildRunner {
     const deps: RunDeps = {
       ...this.#deps,
       workerId,
+      quiet,
       notes: { add: (_, message) => progress.say(message) },
       opened: (session) => tell({ type: 'opened', session }),
       completed: (recorded) => tell({ type: 'completed', recorded }),
@@ -93,6 +94,7 @@ function serializeEnd(end: RunEnd, propertiesOf: PropertiesOf): SerializedEnd {
   switch (end.kind) {
     case 'succeeded':
     case 'committed':
+    case 'undone':
       return end;
     case 'failed':
     case 'unknown':

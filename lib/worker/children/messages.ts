@@ -20,6 +20,8 @@ export interface RunOrder {
   readonly type: 'run';
   readonly workerId: WorkerId;
   readonly claimed: ClaimedTask;
+  /** True where its transaction is to ring for nobody. */
+  readonly quiet?: boolean | undefined;
 }
 
 /** What a child tells. */
@@ -68,7 +70,7 @@ export interface ChildReady {
 
 /** How a handler ended in a child: a {@link RunEnd} that can be sent. */
 export type SerializedEnd =
-  | Extract<RunEnd, { kind: 'succeeded' | 'committed' }>
+  | Extract<RunEnd, { kind: 'succeeded' | 'committed' | 'undone' }>
   | (Omit<Extract<RunEnd, { kind: 'failed' }>, 'error'> & { readonly error: SerializedError })
   | (Omit<Extract<RunEnd, { kind: 'unknown' }>, 'error'> & { readonly error: SerializedError });
 

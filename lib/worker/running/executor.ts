@@ -53,6 +53,12 @@ export interface ExecutorParts {
   readonly children?: ChildPools | undefined;
 }
 
+/** In what kind of transaction a handler is run: as one of a group, or without rings. */
+interface RunKind {
+  readonly grouped?: boolean;
+  readonly quiet?: boolean | undefined;
+}
+
 /** An end after which the handler does not run again. */
 type LastEnd = Exclude<RunEnd, { kind: 'undone' }>;
 
@@ -85,11 +91,12 @@ export class Executor {
     const handler = handlerOf(this.#parts.registry, claimed);
     try {
       if (!handler) return await this.#conclusion.record(claimed, undefined, this.#withoutHandler(claimed));
-      let end = await this.#begin(running, handler, handler.rules.grouped);
+      let end = await this.#begin(running, handler, { grouped: handler.rules.grouped });
       while (end.kind === 'undone') {
+        const { quiet } = end;
         const aborted = running.context?.aborted;
         if (!aborted && !(await this.#conclusion.runsAgain(claimed))) return;
-        end = aborted ? { kind: 'not started' } : await this.#begin(running, handler, false);
+        end = aborted ? { kind: 'not started' } : await this.#begin(running, handler, { quiet });
       }
       if (end.kind === 'not started') end = endOfUnstarted(running.context?.aborted);
       if (running.isReplaced) return this.#parts.settler.lose(claimed);
@@ -114,7 +121,7 @@ export class Executor {
    *
    * @throws {TarefaError} `ATTEMPTS_EXHAUSTED`, `PAYLOAD_TOO_LARGE`, or what reading the payload throws
    */
-  #begin(running: RunningTask, handler: Handler, grouped: boolean): Promise<RunEnd> {
+  #begin(running: RunningTask, handler: Handler, how: RunKind): Promise<RunEnd> {
     const { claimed } = running;
     const { database, options, children } = this.#parts;
     checkAttempt(claimed.task, attemptsOf(claimed.task, handler.rules, options));
@@ -125,27 +132,33 @@ export class Executor {
       return children.detached.run(running, this.#deps.workerId);
     }
     if (isolate && isolate !== 'detached' && children)
-      return this.#runInChild(running, handler, children[isolate]);
-    if (claimed.payload !== undefined) return this.#call(running, handler, claimed.payload, grouped);
+      return this.#runInChild(running, handler, children[isolate], how);
+    if (claimed.payload !== undefined) return this.#call(running, handler, claimed.payload, how);
     return database.attempts
       .loadPayload(claimed.id)
-      .then((stored) => this.#call(running, handler, stored, grouped));
+      .then((stored) => this.#call(running, handler, stored, how));
   }
 
-  #call(running: RunningTask, handler: Handler, stored: string | null, grouped: boolean): Promise<RunEnd> {
+  #call(
+    running: RunningTask,
+    handler: Handler,
+    stored: string | null,
+    { grouped, quiet }: RunKind,
+  ): Promise<RunEnd> {
     const { claimed } = running;
+    const deps = quiet ? { ...this.#deps, quiet } : this.#deps;
     const { payload, subscription } = decodePayload(stored, claimed.task, handler.rules.payload);
-    const context = new HandlerContext(claimed, subscription, this.#deps);
+    const context = new HandlerContext(claimed, subscription, deps);
     running.context = context;
     const timeoutMs = timeoutOf(claimed.task, handler.rules);
-    const run: HandlerRun = { handler, payload, context, deps: this.#deps, timeoutMs };
+    const run: HandlerRun = { handler, payload, context, deps, timeoutMs };
     return grouped ? this.#runInGroup(run) : runHandler(run);
   }
 
-  #runInChild(running: RunningTask, handler: Handler, pool: ChildPool): Promise<RunEnd> {
+  #runInChild(running: RunningTask, handler: Handler, pool: ChildPool, { quiet }: RunKind): Promise<RunEnd> {
     const { workerId, notes } = this.#deps;
     const { transactions } = this.#parts.database;
-    const run = new ChildRun(running.claimed, handler, { pool, transactions, workerId, notes });
+    const run = new ChildRun(running.claimed, handler, { pool, transactions, workerId, notes, quiet });
     running.context = run;
     return run.run();
   }

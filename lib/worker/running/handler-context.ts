@@ -25,6 +25,8 @@ export interface RunDeps {
   readonly notes: Pick<ProgressNotes, 'add'>;
   /** Told what went wrong after an attempt had ended. */
   readonly warn: (claimed: ClaimedTask, problem: unknown) => void;
+  /** True where the attempt's transaction is to ring for nobody. */
+  readonly quiet?: boolean | undefined;
   /** Told where an attempt's transaction runs, once it is open. */
   readonly opened?: ((session: ServerSession) => void) | undefined;
   /** Told what a handler finished its task with inside a transaction of its own, before that is committed. */
@@ -199,8 +201,8 @@ export class HandlerContext implements TaskContext {
 
   #ownTransaction(): TaskTransaction {
     if (!this.#transaction) {
-      const { database, workerId, opened } = this.#deps;
-      this.#transaction = database.transactions.begin(workerId, opened);
+      const { database, workerId, opened, quiet } = this.#deps;
+      this.#transaction = database.transactions.begin(workerId, opened, quiet);
       // First used after the end: a transaction that is over before it began refuses every statement.
       if (this.#ended) void this.#transaction.rollback();
     }

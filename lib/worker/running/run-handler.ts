@@ -1,6 +1,6 @@
 import { hasCode, TarefaError } from '../../errors.js';
 import { hiddenInTransaction } from '../../storage/transaction-errors.js';
-import { GroupBroken, type TaskTransaction } from '../../storage/transactions.js';
+import { GroupBroken, RingRefused, type TaskTransaction } from '../../storage/transactions.js';
 import { finishReturn, isUnfinished } from '../../subscribers/handler-invocation.js';
 import type { Handler } from '../../subscribers/handler-registry.js';
 import { type HandlerContext, type RunDeps, readReturn, type RecordedReturn } from './handler-context.js';
@@ -16,8 +16,8 @@ export type RunEnd =
   | { readonly kind: 'timed out'; readonly error: Error; readonly handlerEnded: Promise<void> }
   /** Whether its transaction committed `recorded`, and whose it is, has to be read; it failed with `error` when it is ours and did not. */
   | { readonly kind: 'unknown'; readonly error: unknown; readonly recorded: RecordedReturn | undefined }
-  /** Its work was undone because of another task of its group: it runs again in a transaction of its own. */
-  | { readonly kind: 'undone' }
+  /** Its work was undone through no fault of its own: it runs again in a transaction of its own, where `quiet` says so without rings. */
+  | { readonly kind: 'undone'; readonly quiet?: boolean }
   /** Another worker, which this one has started, runs it from now on. */
   | { readonly kind: 'handed over' }
   /** Told to stop before its turn came: another worker may run it. */
@@ -83,6 +83,7 @@ async function close(
     if (error instanceof GroupBroken) {
       return error.kept && recorded ? { kind: 'succeeded', recorded } : { kind: 'undone' };
     }
+    if (error instanceof RingRefused) return { kind: 'undone', quiet: true };
     if (hasCode(error, 'CONNECTION_LOST')) return { kind: 'unknown', error, recorded };
     if (!hasCode(error, 'TASK_LOST')) return { kind: 'failed', error };
     // A row that was not found may belong to another worker, or be hidden from the role of the transaction.

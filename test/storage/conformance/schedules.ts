@@ -233,6 +233,30 @@ export function exerciseSchedules(open: OpenDatabase): void {
     expect(await schedules.find('c')).toMatchObject({ nextAt: values.nextAt, missed: 0 });
   });
 
+  contract(
+    'a schedule that is not due is brought to an earlier time once, and keeps its latest one',
+    async () => {
+      const opened = await open();
+      const { schedules } = opened.database;
+      await schedules.add(await scheduleOf(schedules));
+      const due = await dueOf(schedules);
+      await schedules.move([await moveOf(schedules, due, { nextMs: due.dueMs + 3 * hourMs })]);
+      const earlier = {
+        ...{ id: 'nightly', revision: '2', nextMs: due.dueMs + 2 * hourMs },
+        ...{ missed: 0, tasks: [], lastMs: undefined },
+      };
+      const answers = await Promise.all([schedules.move([earlier]), schedules.move([earlier])]);
+      expect(answers.flat()).toEqual(['nightly']);
+      expect(await schedules.find('nightly')).toMatchObject({
+        nextAt: new Date(due.dueMs + 2 * hourMs),
+        lastAt: new Date(due.dueMs),
+        missed: 0,
+        revision: '3',
+      });
+      expect(await tasksIn(opened)).toHaveLength(1);
+    },
+  );
+
   contract('a task for later is scheduled', async () => {
     const opened = await open();
     const { schedules } = opened.database;

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { errorTable, QueueAdmin, Subscriber, TaskHandler, type TaskContext } from '../../../lib/index.js';
+import { queueTables } from '../../../lib/storage/postgres/identifiers.js';
+import { readTables } from '../../../lib/storage/postgres/schema/row-security.js';
 import { LogLines } from '../../support/log-lines.js';
 import { createQueue, type QueueApp, type QueueAppOptions } from '../../support/queue-app.js';
 import { deferred, nextEvent, until } from '../../support/waiting.js';
@@ -33,15 +35,18 @@ class Handlers {
   crm(): void {}
 }
 
-/** Of every table of the queue. */
-const tables = ['tasks', 'tasks_subscriber', 'tasks_worker', 'tasks_paused'];
+/** Every table of the queue that statements read. */
+const tables = [
+  ...['tasks', 'tasks_subscriber', 'tasks_worker', 'tasks_paused', 'tasks_schedule'],
+  ...['tasks_history', 'tasks_seal', 'tarefa_migration', 'tasks_webhook'],
+];
 
 beforeAll(async () => {
   const address = new URL(bench.database.url);
   Object.assign(address, { username: role, password: 'secret' });
   url = address.href;
   await bench.pool.query(`create role ${role} login password 'secret'`);
-  await createQueue(bench.database);
+  await createQueue(bench.database, { webhooks: {} });
   await bench.pool.query(`grant usage on schema public to ${role};
     grant select, insert, update, delete on all tables in schema public to ${role};
     grant usage on all sequences in schema public to ${role};
@@ -68,11 +73,18 @@ const start = (options: QueueAppOptions = {}) =>
 
 const sqlOf = (message: string): string[] => message.split('\n').filter((line) => line.endsWith(';'));
 
+test('these are all tables that the library asks about', () => {
+  const queue = queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' });
+  expect(readTables(queue, { webhooks: true })).toEqual(tables.map((table) => `"public"."${table}"`));
+});
+
 test.each(tables)(
   'a worker is refused whose policies may hide rows of %s, with what to do about it',
   async (table) => {
     await secure(table, 'enable');
-    const refusal = await start().catch((error: unknown) => error as Error & { readonly code: string });
+    const refusal = await start({ webhooks: {} }).catch(
+      (error: unknown) => error as Error & { readonly code: string },
+    );
     const { code, message } = refusal as { code: string; message: string };
     expect(code in errorTable ? code : '').toBe('RIGHTS_MISSING');
     expect(message).toContain(`"${role}" would silently miss rows of the queue public.tasks`);
@@ -81,7 +93,7 @@ test.each(tables)(
       `alter role "${role}" bypassrls;`,
     ]);
     await bench.pool.query(sqlOf(message)[0] ?? '');
-    await start();
+    await start({ webhooks: {} });
   },
 );
 

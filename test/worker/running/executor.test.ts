@@ -7,6 +7,7 @@ import type { AttemptStore } from '../../../lib/storage/attempts.js';
 import type { QueueDatabase } from '../../../lib/storage/database.js';
 import {
   GroupBroken,
+  RingRefused,
   type GroupedTransaction,
   type TaskTransaction,
 } from '../../../lib/storage/transactions.js';
@@ -74,7 +75,10 @@ function bench(given: Bench = {}) {
   const database = {
     attempts,
     transactions: {
-      begin: () => transaction(given.transaction),
+      begin: (_worker: string, _opened: unknown, quiet?: boolean) => {
+        if (quiet) told.push('quietly');
+        return transaction(given.transaction);
+      },
       beginGroup: () => ({
         broken: false,
         most: 50,
@@ -195,6 +199,25 @@ test('a transaction that the handler broke fails the attempt', async () => {
   const { executor, told, running } = bench({ invoke: useTransaction, transaction });
   await executor.run(running());
   expect(told).toEqual(['rollback', ['fail', 'aborted', 'after-due']]);
+});
+
+test('what only its notification kept from committing runs again without, as the same attempt', async () => {
+  const complete = vi.fn<TaskTransaction['complete']>(async () => undefined);
+  complete.mockRejectedValueOnce(new RingRefused('the queue of notifications is full'));
+  const { executor, told, running } = bench({ invoke: useTransaction, transaction: { complete } });
+  await executor.run(running());
+  expect(told).toEqual(['rollback', 'quietly', ['completed', 'completed']]);
+});
+
+test('it does not run again when the attempt is not this worker’s any more', async () => {
+  const complete = (): Promise<void> => Promise.reject(new RingRefused('the queue of notifications is full'));
+  const { executor, told, running } = bench({
+    invoke: useTransaction,
+    transaction: { complete },
+    outcomes: ['lost'],
+  });
+  await executor.run(running());
+  expect(told).toEqual(['rollback', 'lose']);
 });
 
 test('a timeout fails the attempt at once, and the slot stays taken until the handler ends', async () => {

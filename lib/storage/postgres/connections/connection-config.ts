@@ -84,15 +84,26 @@ set row_security = off`;
 /** Begins a handler's transaction on such a connection: to the tables of its own its policies apply as everywhere. */
 const beginDirect = 'begin; set local row_security to default';
 const beginPooled = 'begin isolation level read committed';
+/** It asks nothing, so that the handler may still choose its isolation level. */
+const quietly = `; set local tarefa.quiet = 'on'`;
 
-/** How a handler's transaction begins. */
-export function beginHandler(reach: Reach): string {
-  return reach === 'direct' ? beginDirect : beginPooled;
+const begins: ReadonlySet<unknown> = new Set(
+  [beginDirect, beginPooled].flatMap((begin) => [begin, begin + quietly]),
+);
+
+/**
+ * How a handler's transaction begins.
+ *
+ * @param quiet whether what it inserts rings for nobody
+ */
+export function beginHandler(reach: Reach, quiet = false): string {
+  const begin = reach === 'direct' ? beginDirect : beginPooled;
+  return quiet ? begin + quietly : begin;
 }
 
-/** True for what {@link beginHandler} answers. */
+/** True for what {@link beginHandler} returns. */
 export function isBegin(query: unknown): boolean {
-  return query === beginDirect || query === beginPooled;
+  return begins.has(query);
 }
 
 /**

@@ -1,4 +1,6 @@
 import { Client, type Pool } from 'pg';
+import { queueTables } from '../../../../lib/storage/postgres/identifiers.js';
+import { readTables } from '../../../../lib/storage/postgres/schema/row-security.js';
 import type { FakeClock } from '../../kit/fake-clock.js';
 import { hostile } from '../workload/hostile.js';
 import { comes, nemesisOf, type Action } from './action.js';
@@ -67,7 +69,8 @@ async function cut({ pool, role }: PostgresServer, share: number): Promise<numbe
 
 /** Holds for the owner of the tables too, who has no policy. */
 function rowSecurity(server: PostgresServer): Action {
-  const tables = ['tasks', 'tasks_subscriber', 'tasks_worker', 'tasks_paused'];
+  const queue = queueTables('public', 'tasks', { schema: 'public', table: 'tasks_subscriber' });
+  const tables = readTables(queue, { webhooks: false });
   let table = '';
   return {
     name: 'row-level security',
