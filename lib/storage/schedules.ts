@@ -11,14 +11,25 @@ export interface ScheduleRule extends RecurrenceRule {
   readonly jitter: number;
 }
 
-/** What is written of a schedule. */
-export interface ScheduleValues {
+/** A schedule before its next time is known. */
+export interface ScheduleDefinition {
   readonly id: string;
   readonly rule: ScheduleRule;
   /** What is inserted each time. */
   readonly task: NewTask;
+}
+
+/** What is written of a schedule. */
+export interface ScheduleValues extends ScheduleDefinition {
   /** Null: never again. */
   readonly nextAt: Date | null;
+}
+
+/** A schedule whose row is missing, or was declared in another way. */
+export interface UnwrittenSchedule extends ScheduleDefinition {
+  /** Of the row as it was read; null: there is none. */
+  readonly revision: string | null;
+  readonly lastAt: Date | null;
 }
 
 /** A schedule as it is stored. */
@@ -90,15 +101,17 @@ export interface ScheduleStore {
   remove(id: string): Promise<boolean>;
   /** Keeps one from making tasks; false when there is none. */
   pause(id: string): Promise<boolean>;
-  /** Ends a pause: it goes on at `nextAt`. False when it was not paused. */
-  resume(id: string, nextAt: Date | null): Promise<boolean>;
-  /**
-   * Writes those that code declares where they are missing, or differ in rule or task; a time that is due stays. Returns the ids of
-   * those that it has written, and of those that somebody else has added, which stay as they are.
-   */
+  /** Ends a pause if it is as it was read: it goes on at `nextAt`. False when it was not paused. */
+  resume(id: string, nextAt: Date | null, revision: string): Promise<boolean>;
+  /** Those of code that are missing or differ in rule or task, and the ids of those that somebody else has added. */
+  compare(schedules: readonly ScheduleDefinition[]): Promise<{
+    readonly unwritten: readonly UnwrittenSchedule[];
+    readonly foreign: readonly string[];
+  }>;
+  /** Writes those that code declares, where they are as they were compared; a time that is due stays. Returns their ids. */
   declare(
-    schedules: readonly ScheduleValues[],
-  ): Promise<{ readonly written: readonly string[]; readonly foreign: readonly string[] }>;
+    schedules: readonly (ScheduleValues & Pick<UnwrittenSchedule, 'revision'>)[],
+  ): Promise<readonly string[]>;
   /** Those that are due, at most so many: of what code declares only these. */
   due(declared: readonly string[], most: number): Promise<DueSchedules>;
   /** Moves schedules that are as they were read and not paused, each with its tasks; returns the ids of these. */

@@ -3,12 +3,9 @@ import type { TopicSchemas } from '../client/topic-schemas.js';
 import { TarefaError } from '../errors.js';
 import type { QueueEvents } from '../events.js';
 import type { QueueDatabase } from '../storage/database.js';
-import type { ScheduleValues } from '../storage/schedules.js';
-import { recurrence } from '../timing/recurrence.js';
+import type { ScheduleDefinition } from '../storage/schedules.js';
+import { firstTime } from '../timing/recurrence.js';
 import type { FoundHandler, FoundRecurring } from './subscriber.explorer.js';
-
-/** A schedule before its next time is known. */
-type Definition = Pick<ScheduleValues, 'id' | 'rule' | 'task'>;
 
 /** The schedules that methods of this application declare, and their rows. */
 export class DeclaredSchedules {
@@ -17,7 +14,7 @@ export class DeclaredSchedules {
   readonly #rules: { readonly maxPayloadBytes: number; readonly schemas: Pick<TopicSchemas, 'check'> };
   /** Tells workers that schedules have changed. */
   readonly #ring: () => Promise<void>;
-  #all: readonly Definition[] = [];
+  #all: readonly ScheduleDefinition[] = [];
 
   constructor(
     database: Pick<QueueDatabase, 'schedules'>,
@@ -45,7 +42,7 @@ export class DeclaredSchedules {
    */
   async prepare(found: readonly FoundRecurring[], handlers: readonly FoundHandler[]): Promise<void> {
     const names = new Map<string, string>();
-    const all: Definition[] = [];
+    const all: ScheduleDefinition[] = [];
     for (const one of found) {
       const definition = await this.#define(one, handlers);
       const before = names.get(definition.id);
@@ -75,12 +72,18 @@ export class DeclaredSchedules {
   /** Returns ids of rows that code did not write. */
   async #declare(): Promise<readonly string[]> {
     if (this.#all.length === 0) return [];
-    const nowMs = await this.#database.schedules.clock();
-    const values = this.#all.map((definition): ScheduleValues => {
-      const nextMs = recurrence(definition.rule)(nowMs);
-      return { ...definition, nextAt: nextMs === undefined ? null : new Date(nextMs) };
-    });
-    const { written, foreign } = await this.#database.schedules.declare(values);
+    const { schedules } = this.#database;
+    const written: string[] = [];
+    let { unwritten, foreign } = await schedules.compare(this.#all);
+    while (unwritten.length > 0) {
+      // After the rows were read: what others decide about later times changes a row, which is compared again.
+      const nowMs = await schedules.clock();
+      const values = unwritten.map((one) => ({ ...one, nextAt: firstTime(one.rule, nowMs, one.lastAt) }));
+      const some = await schedules.declare(values);
+      written.push(...some);
+      if (some.length === values.length) break;
+      ({ unwritten, foreign } = await schedules.compare(this.#all));
+    }
     if (written.length > 0) {
       this.#events.emit('notice', {
         message: `scheduled ${written
@@ -93,7 +96,7 @@ export class DeclaredSchedules {
     return foreign;
   }
 
-  async #define(found: FoundRecurring, handlers: readonly FoundHandler[]): Promise<Definition> {
+  async #define(found: FoundRecurring, handlers: readonly FoundHandler[]): Promise<ScheduleDefinition> {
     const { metadata, implementation } = found;
     const topics = handlers.flatMap(({ implementation: other, metadata: { target } }) =>
       other === implementation && target.kind === 'task' ? [target.id] : [],

@@ -55,8 +55,8 @@ export interface HandlerOptions<
    */
   readonly grouped?: boolean | undefined;
   /**
-   * `thread` or `process`: the method runs in one that the queue's option `isolation` describes, so that what it computes keeps
-   * nobody waiting, and its `timeoutMs` ends it whatever it does. A process also contains crashes of native code. `detached`: each
+   * `thread` or `process`: the method runs in one that the queue's option `isolation` describes. What it computes keeps nobody
+   * waiting, and its `timeoutMs` ends it whatever it does. A process also contains crashes of native code. `detached`: each
    * attempt gets a process of its own, which goes on when the worker that has started it stops or dies. Default: it runs on the
    * event loop.
    */
@@ -74,8 +74,8 @@ export interface SubscriberOptions<
 > extends HandlerOptions<Schema, Form, Transformed> {
   /**
    * The topic it subscribes to. The first start creates the subscription's row; later starts leave it alone, so you can edit
-   * or deactivate it. A deleted row comes back at the next start. If the row has a different topic, the start fails and shows
-   * both. Default: no row is created.
+   * or deactivate it. A deleted row comes back at the next start, or with a publication of the topic that would reach nobody.
+   * If the row has a different topic, the start fails and shows both. Default: no row is created.
    */
   readonly topic?: Topic | undefined;
 }

@@ -104,8 +104,7 @@ export class Recorder implements QueueDatabase {
   });
 
   readonly schedules = refusing<ScheduleStore>('a schedule', {
-    clock: async () => Date.now(),
-    declare: async () => ({ written: [], foreign: [] }),
+    compare: async () => ({ unwritten: [], foreign: [] }),
   });
 
   readonly admin: QueueDatabase['admin'] = refusing('QueueAdmin');

@@ -48,6 +48,12 @@ export function timeAfterSetBack(
   return free !== undefined && free + graceMs < plannedMs ? free : undefined;
 }
 
+/** When something goes on: after now, and after the last time that made a task, whatever the clock says. Null: never. */
+export function firstTime(rule: RecurrenceRule, nowMs: number, lastAt: Date | null): Date | null {
+  const nextMs = recurrence(rule)(Math.max(nowMs, lastAt?.getTime() ?? nowMs));
+  return nextMs === undefined ? null : new Date(nextMs);
+}
+
 function nextOf(every: number, startsAt: string | null): NextTime {
   const start = readTime(startsAt, 0);
   return (afterMs) => start + (Math.floor((afterMs - start) / every) + 1) * every;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { QueueAdmin, TaskHandler, type ScheduleInput } from '../../lib/index.js';
-import { madeBy, rewind } from '../maintenance/recurring-bench.js';
+import { declare, madeBy, rewind } from '../maintenance/recurring-bench.js';
 import { coreOf } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
@@ -128,7 +128,7 @@ test('what code declares is changed there', async () => {
   const { schedules, store } = await start();
   await schedules.add({ ...digest, id: 'model' });
   const { rule, task, nextAt } = (await store.find('model'))!;
-  await store.declare([{ id: 'nightly', rule, task, nextAt }]);
+  await declare(store, [{ id: 'nightly', rule, task, nextAt }]);
   await expect(schedules.change('nightly', { cron: '@daily' })).rejects.toMatchObject({
     code: 'SCHEDULE_DECLARED',
   });

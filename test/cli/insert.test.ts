@@ -72,7 +72,7 @@ test('one task from arguments is inserted as it was said, and its id printed', a
   const { code, stdout, stderr } = await insert([
     ...['--topic', 'pack', '--payload', '{"n": 1}', '--external-key', 'order-1', '--priority', '-3'],
     ...['--tenant', '9223372036854775807', '--group', 'north', '--origin', 'shop', '--destination', 'mail'],
-    ...['--metadata', '{"by":"hand"}', '--delay', '90s'],
+    ...['--metadata', '{"by":"hand"}', '--delay', '90s', '--max-attempts', '2', '--timeout', '5s'],
   ]);
   expect([code, stderr]).toEqual([0, '']);
   const [row] = await rows(
@@ -89,7 +89,7 @@ test('one task from arguments is inserted as it was said, and its id printed', a
     grupo_empresarial: 'north',
     origem: 'shop',
     destino: 'mail',
-    metadados: { by: 'hand' },
+    metadados: { by: 'hand', 'tarefa:maxAttempts': 2, 'tarefa:timeoutMs': 5_000 },
     status: 'agendada',
     pub_sub: false,
     later: true,
@@ -186,6 +186,17 @@ test('every line is a task: what it says, else what the options say', async () =
     { processo: null, payload: '{"id":12345678901234567890}', prioridade: 50, tenant: null, due: false },
     { processo: 'given', payload: 'true', prioridade: 50, tenant: null, due: true },
     { processo: 'given', payload: null, prioridade: 50, tenant: null, due: false },
+  ]);
+});
+
+test('a line may have attempts and a time limit of its own', async () => {
+  const lines = '{"maxAttempts":3,"timeoutMs":1000}\n{"metadata":{"by":"hand"},"maxAttempts":1}\n{}\n';
+  const { code, stderr } = await insertLines(lines, ['--topic', 'given']);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(await rows('metadados')).toEqual([
+    { metadados: { 'tarefa:maxAttempts': 3, 'tarefa:timeoutMs': 1_000 } },
+    { metadados: { by: 'hand', 'tarefa:maxAttempts': 1 } },
+    { metadados: null },
   ]);
 });
 

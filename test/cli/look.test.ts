@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { QueueAdmin } from '../../lib/index.js';
+import { QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
 import { onPostgres, routeList, runsOn } from '../support/run-database.js';
-import { nextEvent } from '../support/waiting.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
 
 const bench = useQueue();
 const cli = useCli(bench);
@@ -164,6 +164,24 @@ test('a task is shown with its attempts, replays, dead tasks, publication and de
       /^tarefa task: attempt 999999 not found: it may have been purged, or .*\n$/,
     ),
   });
+});
+
+test('what a handler says of its progress stands with the attempt that runs', async () => {
+  const end = deferred();
+  class Handlers {
+    @TaskHandler('long')
+    async long(_: unknown, ctx: TaskContext): Promise<void> {
+      ctx.progress(0.42);
+      await end.promise;
+    }
+  }
+  const { queue } = await bench.start({ handlers: [Handlers] });
+  const id = await queue.insertTask({ topic: 'long' });
+  await until(async () => (await bench.row(id)).mensagem !== null, 'its progress is written');
+  const { stdout } = await cli.run(['task', id]);
+  end.resolve();
+  await bench.ended(id);
+  expect(stdout).toMatch(new RegExp(`^ *1 +${id} +processing .*42 %$`, 'm'));
 });
 
 test('hostile text is shown as text, and a huge one is cut, except in JSON', async () => {

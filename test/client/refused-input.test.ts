@@ -67,6 +67,7 @@ test.each<readonly [problem: string, fields: object, message: RegExp]>([
     /no field 'backoff': set it on the handler, as in @TaskHandler\('topic', \{ retryDelayMs \}\); nothing was done$/,
   ],
   ['BullMQ’s word for attempts', { attempts: 5 }, /no field 'attempts': did you mean 'maxAttempts'\?/],
+  ['BullMQ’s word for the time limit', { timeout: 5 }, /no field 'timeout': did you mean 'timeoutMs'\?/],
   ['no attempts', { maxAttempts: 0 }, /maxAttempts must be a whole number from 1 to 1000000 \(got 0\)/],
   ['half a millisecond', { timeoutMs: 0.5 }, /timeoutMs must be a whole number from 1 to 2147483647/],
   ['attempts as text', { maxAttempts: '3' }, /maxAttempts must be a whole number from 1/],

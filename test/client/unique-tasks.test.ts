@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest';
-import { TaskDuplicateError, TaskHandler, type TaskContext, type TaskInput } from '../../lib/index.js';
-import { useDatabase } from '../support/database.js';
+import {
+  TaskDuplicateError,
+  TaskHandler,
+  type SqlHandle,
+  type TaskContext,
+  type TaskInput,
+} from '../../lib/index.js';
+import { connectTo, handleOf, useDatabase } from '../support/database.js';
 import { startApp, useApp } from '../support/queue-app.js';
+import { onPostgres } from '../support/run-database.js';
 import { statusesIn } from '../support/statuses.js';
 import { until } from '../support/waiting.js';
 
@@ -90,7 +97,13 @@ interface Ran {
 }
 
 /** Sixty-four inserters, ten inserts of four keys each, beside a worker; returns what ran, when all that is there has succeeded. */
-async function race(insert: (key: string, payload: string) => Promise<unknown>): Promise<readonly Ran[]> {
+async function race(
+  insert: (
+    key: string,
+    payload: string,
+    by: { readonly inserter: number; readonly n: number },
+  ) => Promise<unknown>,
+): Promise<readonly Ran[]> {
   await database.pool.query('delete from tasks');
   const ran: Ran[] = [];
   class Handlers {
@@ -100,11 +113,13 @@ async function race(insert: (key: string, payload: string) => Promise<unknown>):
       ran.push({ id, payload });
     }
   }
-  const { close } = await startApp(database, { handlers: [Handlers], maxAttempts: 1 });
+  // Transactions of MySQL ring nobody.
+  const { close } = await startApp(database, { handlers: [Handlers], maxAttempts: 1, pollIntervalMs: 1_000 });
   try {
     await Promise.all(
       Array.from({ length: 64 }, async (_, inserter) => {
-        for (let n = 0; n < 10; n += 1) await insert(`raced-${(inserter + n) % 4}`, `${inserter}, ${n}`);
+        for (let n = 0; n < 10; n += 1)
+          await insert(`raced-${(inserter + n) % 4}`, `${inserter}, ${n}`, { inserter, n });
       }),
     );
     await until(
@@ -154,3 +169,76 @@ test('of sixty-four inserters none replaces a task that has started, and what is
   expect(byId(ran)).toEqual(byId(rows));
   expect(new Set(rows.map(({ id }) => id))).toEqual(ids);
 });
+
+/** What a server says of a transaction that it has undone because of others. */
+const isUndone = (error: unknown): boolean =>
+  [1213, 1020].includes(Number((error as { errno?: unknown }).errno));
+
+/**
+ * {@link race} of transactions that write something of their own as well, of which every other one is rolled back while others wait
+ * for its key; those that the server undoes are repeated.
+ *
+ * @param insert returns what to do once it is committed
+ */
+async function raceInTransactions(
+  insert: (tx: SqlHandle, key: string, payload: string) => Promise<() => void>,
+): Promise<readonly Ran[]> {
+  const clients = await Promise.all(Array.from({ length: 64 }, () => connectTo(database)));
+  const committed: string[] = [];
+  await database.pool.query('create table orders (payload varchar(20) not null)');
+  try {
+    const ran = await race(async (key, payload, { inserter, n }) => {
+      const client = clients[inserter]!;
+      const tries = async (): Promise<void> => {
+        // The level that is the server's default.
+        await client.query(`begin isolation level ${onPostgres ? 'read committed' : 'repeatable read'}`);
+        const note = await insert(handleOf(client), key, payload);
+        await client.query('insert into orders (payload) values ($1)', [payload]);
+        if (n % 2 === 1) return void (await client.query('rollback'));
+        await client.query('commit');
+        committed.push(payload);
+        note();
+      };
+      for (let isDone = false; !isDone;) {
+        isDone = await tries().then(
+          () => true,
+          async (error: unknown) => {
+            await client.query('rollback');
+            if (!isUndone(error)) throw error;
+            return false;
+          },
+        );
+      }
+    });
+    expect(committed.length).toBe(320);
+    const { rows } = await database.pool.query<{ payload: string }>('select payload from orders');
+    expect(rows.map(({ payload }) => payload).toSorted()).toEqual(committed.toSorted());
+    return ran;
+  } finally {
+    await Promise.all(clients.map((client) => client.end()));
+    await database.pool.query('drop table orders');
+  }
+}
+
+test.each(['reject', 'return', 'replace'] as const)(
+  'of sixty-four inserters whose transactions are rolled back by half each is told what is there, and that runs once (%s)',
+  async (onConflict) => {
+    const [kept, others] = [new Set<string>(), new Set<string>()];
+    const span = onConflict === 'replace' ? 'pending' : 'live';
+    const ran = await raceInTransactions(async (tx, key, payload) => {
+      try {
+        const unique = { key, while: span, onConflict } as const;
+        const id = await queue.insertTask({ topic: 'raced', payload, unique }, { tx });
+        return () => kept.add(id);
+      } catch (error) {
+        if (!(error instanceof TaskDuplicateError)) throw error;
+        others.add(error.id);
+        return () => undefined;
+      }
+    });
+    const rows = (await raced()).map(({ id, payload }) => ({ id, payload }));
+    expect(byId(ran)).toEqual(byId(rows));
+    expect(new Set(rows.map(({ id }) => id))).toEqual(kept);
+    expect([...others].filter((id) => !kept.has(id))).toEqual([]);
+  },
+);

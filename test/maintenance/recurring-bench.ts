@@ -1,8 +1,24 @@
 import { expect } from 'vitest';
 import type { QueueAdmin, TaskRecord } from '../../lib/index.js';
-import { occurrenceKey, scheduleKey, type ScheduleStore } from '../../lib/storage/schedules.js';
+import {
+  occurrenceKey,
+  scheduleKey,
+  type ScheduleStore,
+  type ScheduleValues,
+} from '../../lib/storage/schedules.js';
 
 const missedRules = ['skip', 'once', 'all'] as const;
+
+/** Declares schedules as code does at a start, with the next times that they have here. */
+export async function declare(
+  store: ScheduleStore,
+  schedules: readonly ScheduleValues[],
+): Promise<{ readonly written: readonly string[]; readonly foreign: readonly string[] }> {
+  const { unwritten, foreign } = await store.compare(schedules);
+  const nextAt = new Map(schedules.map((one) => [one.id, one.nextAt]));
+  const values = unwritten.map((one) => ({ ...one, nextAt: nextAt.get(one.id) ?? null }));
+  return { written: await store.declare(values), foreign };
+}
 
 /** As if a schedule had last been looked at so long ago; returns the time that is due since. */
 export async function rewind(schedules: ScheduleStore, id: string, ms: number): Promise<number> {

@@ -2,13 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { QueueAdmin, Recurring, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { RecurringTasks } from '../../lib/maintenance/recurring-tasks.js';
+import { occurrenceOf } from '../../lib/storage/schedule-occurrence.js';
 import type { ScheduleStore } from '../../lib/storage/schedules.js';
 import { coreOf, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { holdTimers } from '../support/held-timers.js';
 import { acceptRows, refuseRows } from '../support/refusing-trigger.js';
 import { deferred, nextEvent, until } from '../support/waiting.js';
 import { useQueue } from '../worker/queue-bench.js';
-import { madeBy, rewind, timesOf } from './recurring-bench.js';
+import { declare, madeBy, rewind, timesOf } from './recurring-bench.js';
 
 const bench = useQueue('tasks_schedule');
 
@@ -200,6 +201,41 @@ test('of two deploys with different code the one that started last decides, and 
   expect(await again.admin.schedules.find('nightly')).toMatchObject({ rule: { cron: '0 3 * * *' } });
 });
 
+test('a tick that one deploy makes while another one with different code starts is not made again', async () => {
+  const tick = (Math.floor(Date.now() / 1_000) + 86_400) * 1_000;
+  const startsAt = new Date(tick);
+  @Injectable()
+  class Before {
+    @TaskHandler('tick')
+    @Recurring('ticker', { every: 1_000, startsAt })
+    run(): void {}
+  }
+  @Injectable()
+  class After {
+    @TaskHandler('tick')
+    @Recurring('ticker', { every: 1_000, startsAt, task: { priority: 7 } })
+    run(): void {}
+  }
+  const after = await start({ handlers: [After] });
+  const before = await start({ handlers: [Before] });
+  const clock = vi.spyOn(after.schedules, 'clock');
+  clock.mockImplementationOnce(async () => {
+    const ticked = (await before.schedules.find('ticker'))!;
+    const task = occurrenceOf(ticked, { atMs: tick, dueAt: null, onConflict: 'return' });
+    const next = { revision: ticked.revision, nextMs: tick + 1_000, missed: 0 };
+    await before.schedules.move([{ id: 'ticker', ...next, tasks: [task], lastMs: tick }]);
+    // As the clock was just before the tick.
+    return tick - 1;
+  });
+  await coreOf(after.app).schedules.restore();
+  expect(await after.admin.schedules.find('ticker')).toMatchObject({
+    task: { priority: 7 },
+    lastAt: new Date(tick),
+    nextAt: new Date(tick + 1_000),
+  });
+  expect(timesOf(await madeBy(before.admin, 'ticker'))).toEqual([tick]);
+});
+
 test('what nobody declares any more is shown, and neither run nor dropped', async () => {
   @Injectable()
   class Declaring {
@@ -243,7 +279,10 @@ test('thousands are not asked for between their times, and a change is heard', a
   const { rule, task } = (await schedules.find('model'))!;
   const nextAt = new Date((await schedules.clock()) + 86_400_000);
   const ids = Array.from({ length: 3_000 }, (_, index) => `far ${index}`);
-  await schedules.declare(ids.map((id) => ({ id, rule, task, nextAt })));
+  await declare(
+    schedules,
+    ids.map((id) => ({ id, rule, task, nextAt })),
+  );
   const due = vi.spyOn(schedules, 'due');
   const asked = (): readonly unknown[] => due.mock.settledResults.filter(({ type }) => type === 'fulfilled');
   const { database, storage } = coreOf(app);

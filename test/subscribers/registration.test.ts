@@ -245,6 +245,23 @@ test('a decorator where no task can reach the method is refused where it stands'
   );
 });
 
+test.each([
+  ['attempts', 'maxAttempts'],
+  ['backoff', 'retryDelayMs'],
+  ['timeout', 'timeoutMs'],
+])('BullMQ’s word %s in the options of a handler gets the word that is meant', async (word, meant) => {
+  class Moved {
+    @TaskHandler('moved', { [word]: 5 } as never)
+    run(): void {}
+  }
+  await expect(bench.start({ handlers: [Moved] })).rejects.toMatchObject({
+    code: 'OPTIONS_INVALID',
+    message: expect.stringMatching(
+      new RegExp(`Moved\\.run[^]*unknown option '${word}': did you mean '${meant}'\\?`),
+    ),
+  });
+});
+
 test.each([undefined, null, '', 'x'.repeat(101), 7])(
   'a subscriber without a proper id is refused at start: %s',
   async (id) => {

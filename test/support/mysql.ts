@@ -32,6 +32,7 @@ export async function createMysqlDatabase(flavour: MysqlFlavour): Promise<MysqlT
   address.pathname = `/${name}`;
   const pool = createPool({
     uri: address.href,
+    connectionLimit: 100,
     timezone: 'Z',
     dateStrings: true,
     supportBigNumbers: true,

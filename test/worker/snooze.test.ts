@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { QueueAdmin, RetryAt, Snooze, TaskHandler, type TaskContext } from '../../lib/index.js';
+import { LogLines } from '../support/log-lines.js';
+import { unlessTold } from '../support/run-database.js';
 import { deferred, nextEvent } from '../support/waiting.js';
 import { useQueue } from './queue-bench.js';
 
@@ -25,6 +27,40 @@ test('a snoozed task comes back as the same attempt, without a failure, and succ
   expect(seen).toEqual([1, 1, 1]);
   expect(told).toEqual(['not yet', 'still not']);
   expect(await bench.chain(id)).toHaveLength(1);
+});
+
+test('a snoozed task gives its slot back, and nothing warns of it', async () => {
+  const [logger, other] = [new LogLines(), deferred()];
+  let snoozes = 0;
+  class Handlers {
+    @TaskHandler('slot')
+    slot(payload: unknown): void {
+      if (payload === 'other') return other.resolve();
+      snoozes += 1;
+      if (snoozes === 1) throw new Snooze(86_400_000, 'not today');
+    }
+  }
+  const { app, queue, events } = await bench.start({
+    handlers: [Handlers],
+    concurrency: 1,
+    pollIntervalMs: unlessTold,
+    logger,
+  });
+  const snoozed = nextEvent(events, 'task.snoozed');
+  // Of this rule a failure warns.
+  await bench.pool.query(
+    `insert into tasks (processo, metadados) values ('slot', '{"tarefa:maxAttempts": "once"}')`,
+  );
+  const { task, message } = await snoozed;
+  const { id } = task;
+  expect(message).toBe('not today');
+  const last = await queue.insertTask({ topic: 'slot', payload: 'other' });
+  await other.promise;
+  expect(await bench.ended(last)).toMatchObject({ status: 'sucesso' });
+  expect(await bench.row(id)).toMatchObject({ status: 'agendada', tentativa: 1 });
+  await app.get(QueueAdmin).runNow(id);
+  expect(await bench.ended(id)).toMatchObject({ status: 'sucesso', tentativa: 1 });
+  expect([...logger.of('warn'), ...logger.of('error')]).toEqual([]);
 });
 
 test('what a snoozed handler has written by ctx.db is undone', async () => {

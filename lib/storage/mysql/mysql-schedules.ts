@@ -1,10 +1,12 @@
 import { compareDeclared, definitionTexts, isKeyed, readDue, readSchedule } from '../schedule-row.js';
 import type {
   DueSchedules,
+  ScheduleDefinition,
   ScheduleMove,
   ScheduleRecord,
   ScheduleStore,
   ScheduleValues,
+  UnwrittenSchedule,
 } from '../schedules.js';
 import { isTaken } from './administration/taken.js';
 import type { TextRow } from './connections/answers.js';
@@ -53,29 +55,33 @@ export class MysqlSchedules implements ScheduleStore {
     return this.#change(sql.pauseSchedule(this.#tables), [id]);
   }
 
-  async resume(id: string, nextAt: Date | null): Promise<boolean> {
-    return this.#change(sql.resumeSchedule(this.#tables), [nextAt?.getTime() ?? null, id]);
+  async resume(id: string, nextAt: Date | null, revision: string): Promise<boolean> {
+    return this.#change(sql.resumeSchedule(this.#tables), [nextAt?.getTime() ?? null, id, revision]);
   }
 
-  /** What is as it should be is only read. One by one, each committed: two that start together wait for nobody. */
-  async declare(schedules: readonly ScheduleValues[]): Promise<{
-    readonly written: readonly string[];
+  async compare(schedules: readonly ScheduleDefinition[]): Promise<{
+    readonly unwritten: readonly UnwrittenSchedule[];
     readonly foreign: readonly string[];
   }> {
-    if (schedules.length === 0) return { written: [], foreign: [] };
+    if (schedules.length === 0) return { unwritten: [], foreign: [] };
     const ids = schedules.map(({ id }) => id);
-    const rows = await this.#ask(sql.declaredSchedules(this.#tables, ids.length), ids);
-    const { differing, foreign } = compareDeclared(schedules, rows);
-    const known = new Set(rows.map((row) => row['id']));
+    return compareDeclared(schedules, await this.#ask(sql.declaredSchedules(this.#tables, ids.length), ids));
+  }
+
+  /** One by one, each committed: two that start together wait for nobody. */
+  async declare(
+    schedules: readonly (ScheduleValues & Pick<UnwrittenSchedule, 'revision'>)[],
+  ): Promise<readonly string[]> {
     const written: string[] = [];
-    for (const schedule of differing) {
-      if (!known.has(schedule.id) && (await this.#add(schedule, true))) written.push(schedule.id);
-      else {
-        const values = [...valuesOf(schedule), schedule.id, true, null];
-        if (await this.#change(sql.changeSchedule(this.#tables), values)) written.push(schedule.id);
-      }
+    for (const schedule of schedules) {
+      const { id, revision } = schedule;
+      const hasWritten =
+        revision === null
+          ? await this.#add(schedule, true)
+          : await this.#change(sql.changeSchedule(this.#tables), [...valuesOf(schedule), id, true, revision]);
+      if (hasWritten) written.push(id);
     }
-    return { written, foreign };
+    return written;
   }
 
   async due(declared: readonly string[], most: number): Promise<DueSchedules> {

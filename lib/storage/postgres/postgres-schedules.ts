@@ -2,10 +2,12 @@ import { TarefaError } from '../../errors.js';
 import { compareDeclared, definitionTexts, isKeyed, readDue, readSchedule } from '../schedule-row.js';
 import type {
   DueSchedules,
+  ScheduleDefinition,
   ScheduleMove,
   ScheduleRecord,
   ScheduleStore,
   ScheduleValues,
+  UnwrittenSchedule,
 } from '../schedules.js';
 import type { QueueTables } from './identifiers.js';
 import { columnsOf } from './postgres-inserts.js';
@@ -56,26 +58,28 @@ export class PostgresSchedules implements ScheduleStore {
     return this.#change(sql.pauseSchedule(this.#tables), [id]);
   }
 
-  async resume(id: string, nextAt: Date | null): Promise<boolean> {
-    return this.#change(sql.resumeSchedule(this.#tables), [id, msOf(nextAt)]);
+  async resume(id: string, nextAt: Date | null, revision: string): Promise<boolean> {
+    return this.#change(sql.resumeSchedule(this.#tables), [id, msOf(nextAt), revision]);
   }
 
-  /** What is as it should be is only read. */
-  async declare(schedules: readonly ScheduleValues[]): Promise<{
-    readonly written: readonly string[];
+  async compare(schedules: readonly ScheduleDefinition[]): Promise<{
+    readonly unwritten: readonly UnwrittenSchedule[];
     readonly foreign: readonly string[];
   }> {
     this.#refuseKeys(schedules);
     const ids = schedules.map(({ id }) => id);
-    const rows = await this.#ask(sql.declaredSchedules(this.#tables), [ids]);
-    const { differing, foreign } = compareDeclared(schedules, rows);
-    if (differing.length === 0) return { written: [], foreign };
-    const given = differing.map((schedule) => {
+    return compareDeclared(schedules, await this.#ask(sql.declaredSchedules(this.#tables), [ids]));
+  }
+
+  async declare(
+    schedules: readonly (ScheduleValues & Pick<UnwrittenSchedule, 'revision'>)[],
+  ): Promise<readonly string[]> {
+    const given = schedules.map((schedule) => {
       const [id, rule, task, next] = valuesOf(schedule);
-      return { id, rule, task, next };
+      return { id, rule, task, next, revision: schedule.revision };
     });
     const written = await this.#ask(sql.declareSchedules(this.#tables), [JSON.stringify(given)]);
-    return { written: written.map((row) => String(row['id'])), foreign };
+    return written.map((row) => String(row['id']));
   }
 
   /** On the connection that claims: it needs none of a pool that may be full. */
@@ -144,7 +148,7 @@ export class PostgresSchedules implements ScheduleStore {
   }
 
   /** Without the index that keeps keys apart nothing knows whether the task before has ended. */
-  #refuseKeys(schedules: readonly ScheduleValues[]): void {
+  #refuseKeys(schedules: readonly ScheduleDefinition[]): void {
     const keyed = schedules.find(({ rule }) => rule.overlap === 'skip');
     if (!keyed || !this.#access.schema.isPartitioned) return;
     throw new TarefaError(

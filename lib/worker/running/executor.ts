@@ -269,10 +269,10 @@ class Conclusion {
       const task = `task ${claimed.task.firstAttemptId} (${describeRoute(plainRoute(claimed.route))})`;
       events.emit('warning', { message: `${task} failed, and ${problem}: the rule of the queue applies` });
     };
-    const problem = ownRuleProblem(claimed.task);
-    if (problem !== undefined) warn(problem);
     const until = snoozedUntil(error, warn);
     const isSnoozed = until !== undefined && claimed.reservation <= options.maxSnoozes;
+    const problem = isSnoozed ? undefined : ownRuleProblem(claimed.task);
+    if (problem !== undefined) warn(problem);
     settler.fail(claimed, {
       error: until === undefined || isSnoozed ? error : snoozedTooOften(error, options.maxSnoozes),
       snoozedUntil: isSnoozed ? until : undefined,

@@ -11,6 +11,7 @@ import {
   type ScheduleValues,
 } from '../../../lib/storage/schedules.js';
 import type { TaskRecord } from '../../../lib/task.js';
+import { declare } from '../../maintenance/recurring-bench.js';
 import { contract } from './contract-test.js';
 import { claimAll, complete, register, type OpenDatabase } from './opened.js';
 
@@ -128,8 +129,9 @@ export function exerciseSchedules(open: OpenDatabase): void {
     expect((await schedules.due([], 10)).due).toEqual([]);
     expect(await schedules.move([await moveOf(schedules, due)])).toEqual([]);
     const nextAt = new Date(Math.round(await schedules.clock()) + hourMs);
-    expect(await schedules.resume('nightly', nextAt)).toBe(true);
-    expect(await schedules.resume('nightly', nextAt)).toBe(false);
+    expect(await schedules.resume('nightly', nextAt, '2')).toBe(false);
+    expect(await schedules.resume('nightly', nextAt, '3')).toBe(true);
+    expect(await schedules.resume('nightly', nextAt, '4')).toBe(false);
     expect(await schedules.find('nightly')).toMatchObject({ pausedAt: null, nextAt });
     expect(await schedules.pause('nobody')).toBe(false);
   });
@@ -158,11 +160,11 @@ export function exerciseSchedules(open: OpenDatabase): void {
     const values = await scheduleOf(schedules);
     await schedules.add({ ...values, id: 'mine' });
     const declared = [values, { ...values, id: 'second' }];
-    expect(await schedules.declare(declared)).toEqual({ written: ['nightly', 'second'], foreign: [] });
-    expect(await schedules.declare(declared)).toEqual({ written: [], foreign: [] });
+    expect(await declare(schedules, declared)).toEqual({ written: ['nightly', 'second'], foreign: [] });
+    expect(await declare(schedules, declared)).toEqual({ written: [], foreign: [] });
     const [first] = declared;
     const changed = { ...values, rule: { ...rule, cron: '0 4 * * *' }, nextAt: null };
-    expect(await schedules.declare([changed, { ...values, id: 'mine' }])).toEqual({
+    expect(await declare(schedules, [changed, { ...values, id: 'mine' }])).toEqual({
       written: ['nightly'],
       foreign: ['mine'],
     });
@@ -180,10 +182,45 @@ export function exerciseSchedules(open: OpenDatabase): void {
     expect(await idsDue('second', 'unknown')).toEqual(['mine', 'second']);
   });
 
+  contract('a tick that was made between reading and declaring is not made again', async () => {
+    const opened = await open();
+    const { schedules } = opened.database;
+    const values = await scheduleOf(schedules);
+    await declare(schedules, [values]);
+    const changed = { ...values, task: { ...task, topic: 'b' } };
+    const { unwritten } = await schedules.compare([changed]);
+    expect(unwritten).toMatchObject([{ id: 'nightly', revision: '1', lastAt: null }]);
+    const due = await dueOf(schedules, ['nightly']);
+    const move = await moveOf(schedules, due);
+    await schedules.move([move]);
+    const late = unwritten.map((one) => ({ ...one, nextAt: values.nextAt }));
+    expect(await schedules.declare(late)).toEqual([]);
+    expect((await schedules.due(['nightly'], 10)).due).toEqual([]);
+    expect(await schedules.compare([changed])).toMatchObject({
+      unwritten: [{ revision: '2', lastAt: new Date(due.dueMs) }],
+    });
+    const nextAt = new Date((move.nextMs ?? 0) + hourMs);
+    expect(await declare(schedules, [{ ...changed, nextAt }])).toMatchObject({ written: ['nightly'] });
+    expect(await schedules.find('nightly')).toMatchObject({ nextAt, task: changed.task, revision: '3' });
+  });
+
+  contract('of several that declare a schedule at the same time one writes it', async () => {
+    const { schedules } = (await open()).database;
+    const values = await scheduleOf(schedules);
+    const all = async (one: ScheduleValues): Promise<readonly string[]> => {
+      const { unwritten } = await schedules.compare([one]);
+      const given = unwritten.map((found) => ({ ...found, nextAt: one.nextAt }));
+      return (await Promise.all([1, 2, 3].map(() => schedules.declare(given)))).flat();
+    };
+    expect(await all(values)).toEqual(['nightly']);
+    expect(await all({ ...values, task: { ...task, topic: 'b' } })).toEqual(['nightly']);
+    expect(await schedules.find('nightly')).toMatchObject({ revision: '2', task: { topic: 'b' } });
+  });
+
   contract('a schedule is announced while a worker that declares it runs', async () => {
     const { schedules, workers } = (await open()).database;
     const values = await scheduleOf(schedules);
-    await schedules.declare([values, { ...values, id: 'night"ly' }]);
+    await declare(schedules, [values, { ...values, id: 'night"ly' }]);
     const announced = async (): Promise<readonly string[]> =>
       (await schedules.list()).flatMap((one) => (one.announced ? [one.id] : []));
     expect(await announced()).toEqual([]);

@@ -103,6 +103,42 @@ export function exerciseUniqueKeys(open: OpenDatabase): void {
     expect((await read(access, claimed.id)).status).toBe('failed');
   });
 
+  contract(
+    'a replay of a task that had started takes its key from none; one of a window keeps it',
+    async () => {
+      const { database } = await open();
+      const worker = await register(database);
+      const waiting = unique({ while: 'pending' });
+      const started = await claimNew(database, worker, { unique: waiting });
+      await endBadly(database, worker, started);
+      const replayed = (await database.admin.retry(started.id)) ?? '';
+      const next = await insert(database, { unique: waiting });
+      expect([started.id, replayed]).not.toContain(next);
+      const both = await claimAll(worker);
+      // Beside the dead task that the first one has left.
+      expect(idsOf(both)).toEqual(expect.arrayContaining([replayed, next]));
+      const twin = await insert(database, { unique: waiting });
+      await endBadly(
+        database,
+        worker,
+        both.find(({ id }) => id === replayed)!,
+      );
+      const again = (await database.admin.retry(replayed)) ?? '';
+      expect(again).not.toBe('');
+      expect(await insert(database, { unique: waiting })).toBe(twin);
+      expect(idsOf(await claimAll(worker))).toEqual(expect.arrayContaining([twin, again]));
+
+      const periodic = unique({ key: 'w', window: 'today' });
+      const failed = await claimNew(database, worker, { unique: periodic });
+      await endBadly(database, worker, failed);
+      expect(await insert(database, { unique: periodic })).toBe(failed.id);
+      const restarted = await database.admin.retry(failed.id);
+      expect(restarted).toBeDefined();
+      expect(await insert(database, { unique: periodic })).toBe(failed.id);
+      expect(idsOf(await claimAll(worker))).toContain(restarted);
+    },
+  );
+
   contract('a task takes the place of one that has not started, and of no other', async () => {
     const { database, access } = await open();
     const worker = await register(database);

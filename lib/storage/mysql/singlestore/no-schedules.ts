@@ -1,5 +1,5 @@
 import { TarefaError } from '../../../errors.js';
-import type { DueSchedules, ScheduleStore, ScheduleValues } from '../../schedules.js';
+import type { DueSchedules, ScheduleDefinition, ScheduleStore } from '../../schedules.js';
 
 /** Refuses schedules: their tasks are inserted by the statement that moves them, and nothing would file these. */
 export class NoSchedules implements ScheduleStore {
@@ -33,11 +33,15 @@ export class NoSchedules implements ScheduleStore {
     return false;
   }
 
-  async declare(
-    schedules: readonly ScheduleValues[],
-  ): Promise<{ readonly written: readonly []; readonly foreign: readonly [] }> {
+  async compare(
+    schedules: readonly ScheduleDefinition[],
+  ): Promise<{ readonly unwritten: readonly []; readonly foreign: readonly [] }> {
     if (schedules.length > 0) throw refused();
-    return { written: [], foreign: [] };
+    return { unwritten: [], foreign: [] };
+  }
+
+  async declare(): Promise<readonly []> {
+    throw refused();
   }
 
   async due(): Promise<DueSchedules> {

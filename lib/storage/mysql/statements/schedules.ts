@@ -104,14 +104,14 @@ export const addSchedule = ({ schedules }: Schedules): string =>
     `insert into ${schedules} (declared, rule, task, next_at, id) values (?, ?, ?, ${timeOf('?')}, ?)`,
   );
 
-/** A time that is due stays. Parameters: rule, task, next time, id, whether code declares it, revision or null. */
+/** A time that is due stays. Parameters: rule, task, next time, id, whether code declares it, revision. */
 export const changeSchedule = ({ schedules }: Schedules): string =>
   named(
     'change_schedule',
     `
 update ${schedules} s
 set s.rule = ?, s.task = ?, s.next_at = if(s.next_at <= ${now}, s.next_at, ${timeOf('?')}), s.revision = s.revision + 1, s.changed_at = ${now}
-where s.id = ? and s.declared = ? and s.revision = coalesce(?, s.revision)`,
+where s.id = ? and s.declared = ? and s.revision = ?`,
   );
 
 /** Parameters: id. */
@@ -125,18 +125,18 @@ export const pauseSchedule = ({ schedules }: Schedules): string =>
     `update ${schedules} s set s.paused_at = coalesce(s.paused_at, ${now}), s.revision = s.revision + 1, s.changed_at = ${now} where s.id = ?`,
   );
 
-/** Parameters: next time, id. */
+/** Parameters: next time, id, revision. */
 export const resumeSchedule = ({ schedules }: Schedules): string =>
   named(
     'resume_schedule',
     `
 update ${schedules} s set s.paused_at = null, s.next_at = ${timeOf('?')}, s.revision = s.revision + 1, s.changed_at = ${now}
-where s.id = ? and s.paused_at is not null`,
+where s.id = ? and s.revision = ? and s.paused_at is not null`,
   );
 
 /** Parameters: ids. */
 export const declaredSchedules = ({ schedules }: Schedules, count: number): string =>
   named(
     'declared_schedules',
-    `select s.id, s.declared, s.rule, s.task from ${schedules} s where s.id in (${Array(count).fill('?').join(', ')})`,
+    `select s.id, s.declared, s.rule, s.task, s.revision, s.last_at from ${schedules} s where s.id in (${Array(count).fill('?').join(', ')})`,
   );

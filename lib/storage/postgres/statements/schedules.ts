@@ -111,24 +111,28 @@ set paused_at = coalesce(s.paused_at, clock_timestamp()), revision = s.revision 
 where s.id = $1::text
 returning s.id`;
 
-/** Parameters: id, next time. */
+/** Parameters: id, next time, revision. */
 export const resumeSchedule = ({ schedules }: Schedules): string => `-- name: resume_schedule
 update ${schedules} s
 set paused_at = null, next_at = ${timeOf('$2::float8')}, revision = s.revision + 1
-where s.id = $1::text and s.paused_at is not null
+where s.id = $1::text and s.revision = $3::bigint and s.paused_at is not null
 returning s.id`;
 
 /** Parameters: ids. */
 export const declaredSchedules = ({ schedules }: Schedules): string => `-- name: declared_schedules
-select s.id, s.declared, s.rule, s.task from ${schedules} s where s.id = any($1::text[]) order by s.id`;
+select s.id, s.declared, s.rule, s.task, s.revision::text as revision, s.last_at from ${schedules} s
+where s.id = any($1::text[]) order by s.id`;
 
-/** In the order of their ids, so that processes that start together wait for each other in one direction. Parameters: JSON. */
+/**
+ * Writes those whose rows are as they were read: whoever has moved one meanwhile has made a task that the next time must not name
+ * again. In the order of their ids, so that processes that start together wait for each other in one direction. Parameters: JSON.
+ */
 export const declareSchedules = ({ schedules }: Schedules): string => `-- name: declare_schedules
-insert into ${schedules} as s (id, declared, rule, task, next_at)
-select d.id, true, d.rule, d.task, ${timeOf('d.next')}
-from json_to_recordset($1::text::json) d (id text, rule text, task text, next float8)
+insert into ${schedules} as s (id, declared, rule, task, next_at, revision)
+select d.id, true, d.rule, d.task, ${timeOf('d.next')}, coalesce(d.revision, 0) + 1
+from json_to_recordset($1::text::json) d (id text, rule text, task text, next float8, revision bigint)
 order by d.id
 on conflict (id) do update
-set rule = excluded.rule, task = excluded.task, next_at = ${keepsDue('excluded.next_at')}, revision = s.revision + 1
-where s.declared and (s.rule <> excluded.rule or s.task <> excluded.task)
+set rule = excluded.rule, task = excluded.task, next_at = ${keepsDue('excluded.next_at')}, revision = excluded.revision
+where s.declared and s.revision = excluded.revision - 1
 returning s.id`;
