@@ -1,7 +1,10 @@
-/** The thread of a database that renews leases, and what it needs to connect: plain values only. */
+/** The thread of a database that renews leases, and what it needs to connect. */
 export interface LeaseThread {
   readonly module: URL;
-  readonly database: unknown;
+  /** Plain values only, as the configuration of its connection has to be. */
+  readonly database: { readonly config: object };
+  /** Asked before each connection, where the password is a function: that itself cannot be sent to a thread. */
+  readonly password?: (() => Promise<string>) | undefined;
 }
 
 /** When the thread that renews a lease ends its process by force. */
@@ -17,6 +20,8 @@ export interface ProcessGuard {
 /** What the thread that renews a lease is told when it starts. */
 export interface LeaseOrders {
   readonly database: unknown;
+  /** For its first connection: it asks for that of each further one. Undefined where it stands in the configuration. */
+  readonly password: string | undefined;
   readonly workerId: string;
   readonly renewMs: number;
   readonly leaseMs: number;
@@ -28,8 +33,17 @@ export interface LeaseOrders {
   readonly wasLost: boolean;
 }
 
-/** What the thread tells: each renewal that fails, and the first good one after that. */
-export type LeaseReport = { readonly type: 'failed'; readonly error: Error } | { readonly type: 'restored' };
+/** What the thread tells: each renewal that fails, and the first good one after that; that it needs a password. */
+export type LeaseReport =
+  | { readonly type: 'failed'; readonly error: Error }
+  | { readonly type: 'restored' }
+  | { readonly type: 'password wanted' };
+
+/** What the thread is told while it runs. */
+export type LeaseWord =
+  | { readonly type: 'stop' }
+  | { readonly type: 'password'; readonly password: string }
+  | { readonly type: 'no password'; readonly error: Error };
 
 /** Ends the process of the thread by force, unless its handler has ended: code that never lets the event loop run hears of nothing else. */
 export function endProcessIn(ms: number, { handlerEnded }: ProcessGuard): void {

@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Injectable, Module } from '@nestjs/common';
-import { QueueModule, TaskHandler, type TaskContext } from '../../../lib/index.js';
+import { QueueModule, TaskHandler, type PostgresConnection, type TaskContext } from '../../../lib/index.js';
 import { leaveEffect } from '../leave-effect.js';
 
 /**
@@ -62,6 +62,18 @@ export class DetachedHandlers {
   inline(): void {}
 }
 
+/** Of a configuration that has a function under that name. */
+function connection(functionOf: string | undefined): PostgresConnection {
+  const url = process.env['DATABASE_URL'] ?? '';
+  if (functionOf === undefined) return url;
+  const { hostname: host, port, username: user, password: text, pathname } = new URL(url);
+  const password = decodeURIComponent(text);
+  const config = { host, port: Number(port), user, database: pathname.slice(1), password };
+  return functionOf === 'password'
+    ? { ...config, password: () => password }
+    : { ...config, stream: () => new Socket() };
+}
+
 @Module({ providers: [DetachedHandlers] })
 class ProvidingModule {}
 
@@ -70,7 +82,7 @@ class ProvidingModule {}
     ProvidingModule,
     QueueModule.forRootAsync({
       useFactory: () => ({
-        connection: process.env['DATABASE_URL'] ?? '',
+        connection: connection(process.env['DETACHED_CONNECTION']),
         queue: 'tasks',
         ...(JSON.parse(process.env['QUEUE_OPTIONS'] ?? '{}') as object),
       }),
