@@ -348,6 +348,14 @@ export class ProcessHandlers {
     return { pid: process.pid, isMainThread };
   }
 
+  /** Never lets the event loop run again, after a task of its own has told where. */
+  @TaskHandler('process block', { isolate: 'process', maxAttempts: 1 })
+  async block(_: unknown, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
+    await this.queue.insertTask({ topic: 'blocking', payload: { pid: process.pid } });
+    for (;;);
+  }
+
   @TaskHandler('process too much', { isolate: 'process', maxAttempts: 1 })
   tooMuch(_: unknown, ctx: TaskContext): Promise<object> {
     return tooMuch(ctx);
