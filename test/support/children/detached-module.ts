@@ -4,6 +4,7 @@ import { connect, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Injectable, Module } from '@nestjs/common';
 import { QueueModule, TaskHandler, type PostgresConnection, type TaskContext } from '../../../lib/index.js';
+import { exhaust } from '../exhaust.js';
 import { leaveEffect } from '../leave-effect.js';
 
 /**
@@ -26,7 +27,7 @@ const detached = {
 
 @Injectable()
 export class DetachedHandlers {
-  /** Goes on until the test says how it is to end. */
+  /** Goes on until the test says how it is to end, also after it was told to stop. */
   @TaskHandler('long', detached)
   async long(_: unknown, ctx: TaskContext): Promise<object> {
     const { id, firstAttemptId, attempt } = ctx.task;
@@ -38,6 +39,9 @@ export class DetachedHandlers {
     for await (const word of createInterface(socket)) {
       if (word === 'report') ctx.progress(0.5);
       if (word === 'fail') throw new Error('told to fail');
+      if (word === 'exit') process.exit(3);
+      if (word === 'crash') process.kill(process.pid, 'SIGSEGV');
+      if (word === 'exhaust') exhaust();
       if (word === 'succeed') break;
     }
     await leaveEffect(ctx);

@@ -28,6 +28,7 @@ import {
   type SqlHandle,
   type TaskContext,
 } from '../../../lib/index.js';
+import { exhaust } from '../exhaust.js';
 import { leaveEffect } from '../leave-effect.js';
 import { onPostgres, ownSql } from '../run-database.js';
 
@@ -97,11 +98,6 @@ async function inOwnTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise
   await client.query('commit');
   await client.end();
   return done;
-}
-
-function exhaust(): void {
-  const kept: string[][] = [];
-  for (;;) kept.push(Array.from({ length: 10_000 }, (_, index) => `text ${index}`));
 }
 
 /** Says and returns more than is kept; between the two it waits until it is told to stop. */
