@@ -15,14 +15,11 @@ import {
 import { z } from 'zod';
 import {
   Ctx,
-  DeadSubscriber,
-  DeadTaskHandler,
   fromMysql2,
   Payload,
   QueueClient,
   QueueModule,
   RetryIn,
-  Subscriber,
   TaskHandler,
   UnrecoverableError,
   type SqlHandle,
@@ -31,6 +28,7 @@ import {
 import { exhaust } from '../exhaust.js';
 import { leaveEffect } from '../leave-effect.js';
 import { onPostgres, ownSql } from '../run-database.js';
+import { twins } from './twins.js';
 
 /**
  * Isolated handlers of the queue `tasks`, and the module that a thread makes an application of. Its database is in
@@ -193,27 +191,6 @@ export class IsolatedHandlers {
     throw new RetryIn(3_600_000);
   }
 
-  @TaskHandler('give up', isolated)
-  giveUp(): never {
-    throw new Error('given up');
-  }
-
-  @DeadTaskHandler('give up', isolated)
-  gaveUp(payload: unknown, { task }: TaskContext): object {
-    return { ...here(), payload, dead: task.dead };
-  }
-
-  @Subscriber('mail', { ...isolated, topic: 'placed' })
-  mail(payload: unknown, { subscription }: TaskContext): object {
-    if (payload === 'fail') throw new Error('no mail');
-    return { ...here(), payload, id: subscription?.id };
-  }
-
-  @DeadSubscriber('mail', isolated)
-  noMail(payload: unknown, { subscription }: TaskContext): object {
-    return { ...here(), payload, id: subscription?.id };
-  }
-
   /** Runs until the test says `release`. */
   @TaskHandler('hold', isolated)
   async hold(_: unknown, { task }: TaskContext): Promise<object> {
@@ -364,7 +341,7 @@ export class ProcessHandlers {
   }
 }
 
-@Module({ providers: [Greeting, IsolatedHandlers, ProcessHandlers] })
+@Module({ providers: [Greeting, IsolatedHandlers, ProcessHandlers, ...Object.values(twins)] })
 class ProvidingModule {}
 
 @Module({
