@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { QueueAdmin } from '../../lib/index.js';
+import { QueueAdmin, TaskHandler, type TaskContext } from '../../lib/index.js';
 import { useQueue } from '../worker/queue-bench.js';
 import { useCli } from './queue-cli.js';
 import { onPostgres, routeList, runsOn } from '../support/run-database.js';
-import { nextEvent } from '../support/waiting.js';
+import { deferred, nextEvent, until } from '../support/waiting.js';
 
 const bench = useQueue();
 const cli = useCli(bench);
@@ -232,6 +232,27 @@ test('the status shows what waits, who works and what it costs, as text and as J
   expect(report['counts']).toContainEqual(
     expect.objectContaining({ topic: 'b', status: 'pending', count: 1 }),
   );
+});
+
+test('a task that runs is shown with its progress', async () => {
+  const release = deferred();
+  class Counting {
+    @TaskHandler('count')
+    async count(_: unknown, ctx: TaskContext): Promise<void> {
+      ctx.progress(0.25);
+      await release.promise;
+    }
+  }
+  const { queue } = await bench.start({ handlers: [Counting] });
+  const id = await queue.insertTask({ topic: 'count' });
+  await until(async () => (await bench.row(id)).mensagem === '25 %', 'the progress to be written');
+  const { code, stdout } = await cli.run(['task', id]);
+  const json = await cli.json(['task', id]);
+  release.resolve();
+  expect(code).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^task ${id}: count, processing\n`));
+  expect(stdout).toMatch(new RegExp(`^ +1 +${id} +processing .* 25 %$`, 'm'));
+  expect(json).toMatchObject({ current: { status: 'processing', message: '25 %' } });
 });
 
 test('a detached process stands among the workers, with the one that has started it and the file of its output', async () => {
