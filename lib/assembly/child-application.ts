@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Logger, type INestApplicationContext, type LogLevel, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import type { ProcessGuard } from '../coordination/lease-protocol.js';
+import { handlerPhase, type ProcessGuard } from '../coordination/lease-protocol.js';
 import { TarefaError } from '../errors.js';
 import { getPartToken } from '../options/part-token.js';
 import { errorProperties } from '../redaction/error-properties.js';
@@ -91,8 +91,13 @@ export class ChildApplication {
     const afterMs = timeoutMs === undefined ? undefined : Math.min(timeoutMs + stopGraceMs, longestTimerMs);
     const guard = guardFor(afterMs);
     const liveness = this.#core.storage.detachedLiveness(guard);
-    const handlerEnded = (): void => void Atomics.store(new Int32Array(guard.handlerEnded), 0, 1);
-    return detached({ liveness, handlerEnded, ...told });
+    const phase = new Int32Array(guard.phase);
+    return detached({
+      liveness,
+      handlerBegins: () => void Atomics.store(phase, 0, handlerPhase.runs),
+      handlerEnded: () => void Atomics.store(phase, 0, handlerPhase.ended),
+      ...told,
+    });
   }
 
   async close(): Promise<void> {
@@ -101,7 +106,7 @@ export class ChildApplication {
 }
 
 function guardFor(afterMs: number | undefined): ProcessGuard {
-  return { afterMs, cancelGraceMs: stopGraceMs, handlerEnded: new SharedArrayBuffer(4) };
+  return { afterMs, cancelGraceMs: stopGraceMs, phase: new SharedArrayBuffer(4) };
 }
 
 /** @throws {TarefaError} `OPTIONS_INVALID` */

@@ -9,13 +9,16 @@ export interface LeaseThread {
 
 /** When the thread that renews a lease ends its process by force. */
 export interface ProcessGuard {
-  /** After that time; undefined: never for that. */
+  /** After that time, counted from the start of its handler; undefined: never for that. */
   readonly afterMs: number | undefined;
   /** So long after it has seen that what the worker runs was cancelled. */
   readonly cancelGraceMs: number;
-  /** A number of 32 bits, written by the process: not 0 once its handler has ended, after which it is left alone. */
-  readonly handlerEnded: SharedArrayBuffer;
+  /** Written by the process: a {@link handlerPhase}, in 32 bits. */
+  readonly phase: SharedArrayBuffer;
 }
+
+/** How far the handler of a guarded process is. Once it has ended the process is left alone. */
+export const handlerPhase = { waits: 0, runs: 1, ended: 2 } as const;
 
 /** What the thread that renews a lease is told when it starts. */
 export interface LeaseOrders {
@@ -45,11 +48,29 @@ export type LeaseWord =
   | { readonly type: 'password'; readonly password: string }
   | { readonly type: 'no password'; readonly error: Error };
 
+/** How often the thread looks whether the handler runs. */
+const phaseMs = 100;
+
+/** Ends the process of the thread by force when the time of its handler is over, which begins when that runs. */
+export function limitHandler(guard: ProcessGuard): void {
+  const { afterMs } = guard;
+  if (afterMs === undefined) return;
+  const watch = setInterval(() => {
+    if (phaseOf(guard) === handlerPhase.waits) return;
+    clearInterval(watch);
+    endProcessIn(afterMs, guard);
+  }, phaseMs).unref();
+}
+
 /** Ends the process of the thread by force, unless its handler has ended: code that never lets the event loop run hears of nothing else. */
-export function endProcessIn(ms: number, { handlerEnded }: ProcessGuard): void {
+export function endProcessIn(ms: number, guard: ProcessGuard): void {
   const end = (): void => {
     // What waits for the database to record how it has ended is over.
-    if (Atomics.load(new Int32Array(handlerEnded), 0) === 0) process.kill(process.pid, 'SIGKILL');
+    if (phaseOf(guard) !== handlerPhase.ended) process.kill(process.pid, 'SIGKILL');
   };
   setTimeout(end, ms).unref();
+}
+
+function phaseOf({ phase }: ProcessGuard): number {
+  return Atomics.load(new Int32Array(phase), 0);
 }

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Client } from 'pg';
 import {
   endProcessIn,
+  limitHandler,
   type LeaseOrders,
   type LeaseReport,
   type LeaseWord,
@@ -38,7 +39,7 @@ parentPort?.on('message', (word: LeaseWord) => {
   if (word.type === 'password') ({ password } = word);
   hearAnswer?.(word);
 });
-if (guard?.afterMs !== undefined) endProcessIn(guard.afterMs, guard);
+if (guard) limitHandler(guard);
 while (!stopping.signal.aborted) {
   await renew();
   await pause(renewMs, undefined, { signal: stopping.signal }).catch(() => undefined);
