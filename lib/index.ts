@@ -162,6 +162,7 @@ export type {
 } from './options/tenant-options.js';
 export type { TenantPoolStats } from './tenants/tenant-pools.js';
 export { QueueWorker } from './worker/queue-worker.js';
+export type { LoopDelay } from './worker/loop-monitor.js';
 export { RetryRoutine } from './maintenance/retry.routine.js';
 export { NotifyRoutine } from './maintenance/notify.routine.js';
 export { PurgeRoutine } from './maintenance/purge.routine.js';

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Logger, type INestApplicationContext, type LogLevel, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
+import { handlerPhase, type ProcessGuard } from '../coordination/lease-protocol.js';
 import { TarefaError } from '../errors.js';
 import { getPartToken } from '../options/part-token.js';
 import { errorProperties } from '../redaction/error-properties.js';
@@ -51,6 +52,8 @@ export class ChildApplication {
       tell,
       errorProperties(options.errorProperties, new Redaction(redact)),
     );
+    // Says now that no lease can be held with that configuration.
+    if (registry.isolated('detached').length > 0) core.storage.detachedLiveness(guardFor(undefined));
     const handlers = kinds.flatMap((kind) => registry.isolated(kind).map(({ serves }) => serves));
     this.ready = { type: 'ready', handlers, stoppedJobs: stopJobs(app) };
   }
@@ -86,15 +89,24 @@ export class ChildApplication {
     const rules = handlerOf(registry, claimed)?.rules;
     const timeoutMs = rules && timeoutOf(claimed.task, rules);
     const afterMs = timeoutMs === undefined ? undefined : Math.min(timeoutMs + stopGraceMs, longestTimerMs);
-    const ended = new Int32Array(new SharedArrayBuffer(4));
-    const guard = { afterMs, cancelGraceMs: stopGraceMs, handlerEnded: ended.buffer };
+    const guard = guardFor(afterMs);
     const liveness = this.#core.storage.detachedLiveness(guard);
-    return detached({ liveness, handlerEnded: () => void Atomics.store(ended, 0, 1), ...told });
+    const phase = new Int32Array(guard.phase);
+    return detached({
+      liveness,
+      handlerBegins: () => void Atomics.store(phase, 0, handlerPhase.runs),
+      handlerEnded: () => void Atomics.store(phase, 0, handlerPhase.ended),
+      ...told,
+    });
   }
 
   async close(): Promise<void> {
     await this.#app.close();
   }
+}
+
+function guardFor(afterMs: number | undefined): ProcessGuard {
+  return { afterMs, cancelGraceMs: stopGraceMs, phase: new SharedArrayBuffer(4) };
 }
 
 /** @throws {TarefaError} `OPTIONS_INVALID` */

@@ -1,4 +1,4 @@
-import { parentPort } from 'node:worker_threads';
+import { parentPort, Worker } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
 import { markAsIsolatedChild } from '../options/isolation-options.js';
 import { serializeError } from '../worker/children/serialized-error.js';
@@ -43,7 +43,10 @@ if (parentPort) parentPort.on('message', (order: ChildOrder) => void obey(order)
 else {
   // A terminal sends its signals to all processes of a group; when this one is to end its parent says.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-  // The parent is gone.
+  // The parent is gone. A handler may keep the event loop from seeing it.
   process.once('disconnect', () => process.exit(1));
+  const watch = new URL('./parent-watch.js', import.meta.url);
+  // Without what the options and the environment of this process load into it.
+  new Worker(watch, { workerData: process.ppid, execArgv: [], env: {} }).unref();
   process.on('message', (order) => void obey(order as ChildOrder));
 }

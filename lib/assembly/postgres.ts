@@ -161,12 +161,7 @@ export class PostgresStorage implements OpenedStorage {
     const { options } = this.#opening;
     const { workers, queue } = this.schema.tables;
     const application_name = `tarefa ${options.queue} lease`.slice(0, 63);
-    // Functions cannot be sent to a thread.
-    const config = {
-      ...connectionConfig(this.#connections.routing.main),
-      application_name,
-      types: undefined,
-    };
+    const config = { ...connectionConfig(this.#connections.routing.main), application_name };
     return new LeaseLiveness(
       leaseThread({ config, workers, queue }),
       this.database.workers,

@@ -57,7 +57,10 @@ export interface QueueWorkerAssembly {
 }
 
 /** What a detached process adds to the parts of its worker. */
-export type DetachedProcessParts = Pick<DetachedWorkerParts, 'liveness' | 'handlerEnded' | 'tell' | 'giveUp'>;
+export type DetachedProcessParts = Pick<
+  DetachedWorkerParts,
+  'liveness' | 'handlerBegins' | 'handlerEnded' | 'tell' | 'giveUp'
+>;
 
 /** The parts of a registered worker that run attempts and record how they ended. */
 export interface Execution {

@@ -20,7 +20,7 @@ import type { Executor } from './running/executor.js';
 import type { ChildPools } from './children/child-pools.js';
 import type { HaltOrder, HaltOrderParts } from './halt-order.js';
 import type { Listening } from './agenda.js';
-import type { LoopMonitor } from './loop-monitor.js';
+import type { LoopDelay, LoopMonitor } from './loop-monitor.js';
 import type { Standstill } from './standstill.js';
 import type { UnservedWatch } from '../maintenance/unserved-watch.js';
 import type { WorkerOptions } from '../options/worker-options.js';
@@ -112,6 +112,14 @@ export class QueueWorker {
    */
   get stalled(): WorkerStall | undefined {
     return this.#registered?.standstill.stall ?? this.#companion?.stalled;
+  }
+
+  /**
+   * How late the event loop of this process was in the last minute: for metrics. Undefined while the worker does not run, and with
+   * `maxLoopDelayMs: 0`.
+   */
+  get loopDelay(): LoopDelay | undefined {
+    return this.#state === 'running' ? this.#registered?.loop.delay : undefined;
   }
 
   /** @internal Another worker of this process, which starts and stops together with this one. */

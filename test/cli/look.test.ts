@@ -252,6 +252,27 @@ test('the status shows what waits, who works and what it costs, as text and as J
   );
 });
 
+test('a task that runs is shown with its progress', async () => {
+  const release = deferred();
+  class Counting {
+    @TaskHandler('count')
+    async count(_: unknown, ctx: TaskContext): Promise<void> {
+      ctx.progress(0.25);
+      await release.promise;
+    }
+  }
+  const { queue } = await bench.start({ handlers: [Counting] });
+  const id = await queue.insertTask({ topic: 'count' });
+  await until(async () => (await bench.row(id)).mensagem === '25 %', 'the progress to be written');
+  const { code, stdout } = await cli.run(['task', id]);
+  const json = await cli.json(['task', id]);
+  release.resolve();
+  expect(code).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^task ${id}: count, processing\n`));
+  expect(stdout).toMatch(new RegExp(`^ +1 +${id} +processing .* 25 %$`, 'm'));
+  expect(json).toMatchObject({ current: { status: 'processing', message: '25 %' } });
+});
+
 test('a detached process stands among the workers, with the one that has started it and the file of its output', async () => {
   const { worker } = await bench.start({ pollIntervalMs: 0 });
   const output = '/var/log/shop/tasks-17-1.log';

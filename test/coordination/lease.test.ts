@@ -5,8 +5,8 @@ import { Arrivals } from '../support/arrivals.js';
 // Threads that keep no lease of a database, but live and die as they are told: what they count is shared by all of them.
 const preamble = `
 import { parentPort, workerData } from 'node:worker_threads';
-const { database, renewedAt, wasLost } = workerData;
-const started = Atomics.add(new Int32Array(database), 0, 1) + 1;
+const { database, renewedAt, wasLost, password } = workerData;
+const started = Atomics.add(new Int32Array(database.counter), 0, 1) + 1;
 const renew = () => {
   Atomics.store(new BigInt64Array(renewedAt), 0, process.hrtime.bigint());
   if (wasLost) parentPort.postMessage({ type: 'restored' });
@@ -18,14 +18,17 @@ const leases: Lease[] = [];
 
 afterEach(() => Promise.all(leases.splice(0).map((lease) => lease.stop())));
 
-function start(code: string) {
+function start(code: string, nextPassword?: () => Promise<string>) {
   const counter = new SharedArrayBuffer(4);
+  const database = { config: {}, counter };
   const told = new Arrivals<unknown>();
   const lease = new Lease({
     thread: {
       module: new URL(`data:text/javascript,${encodeURIComponent(preamble + code)}`),
-      database: counter,
+      database,
+      password: nextPassword,
     },
+    password: nextPassword && 'first',
     workerId: '7',
     renewMs: 2_500,
     leaseMs: 10_000,
@@ -69,4 +72,30 @@ test('a thread that is told to stop is not replaced', async () => {
   const { lease, told, started } = start(`renew();`);
   await lease.stop();
   expect([started(), told.left]).toEqual([1, 0]);
+});
+
+test('the thread is given a new password whenever it wants one, or why there is none; the next thread begins with the last', async () => {
+  const passwords = [async () => 'second', async () => Promise.reject(new Error('no token'))];
+  const { told } = start(
+    `
+    const says = (message) => parentPort.postMessage({ type: 'failed', error: new Error(message) });
+    const asks = () => parentPort.postMessage({ type: 'password wanted' });
+    if (started === 2) {
+      parentPort.postMessage({ type: 'restored' });
+      says('begins with ' + password);
+    } else {
+      const heard = [password];
+      parentPort.removeAllListeners('message');
+      parentPort.on('message', ({ password, error }) => {
+        heard.push(password ?? error.message);
+        if (heard.length < 3) return asks();
+        throw new Error(heard.join(', '));
+      });
+      asks();
+    }`,
+    () => passwords.shift()?.() ?? Promise.reject(new Error('asked too often')),
+  );
+  expect(await told.next()).toMatchObject({ message: 'first, second, no token' });
+  expect(await told.next()).toBe('restored');
+  expect(await told.next()).toMatchObject({ message: 'begins with second' });
 });

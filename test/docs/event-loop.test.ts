@@ -20,5 +20,5 @@ test('each rule of the guide has the test and the bench that the page names', as
       if (!text.includes(`'${title}'`)) missing.push(rule);
     }
   }
-  expect({ missing, untested }).toEqual({ missing: [], untested: ['R18'] });
+  expect({ missing, untested }).toEqual({ missing: [], untested: [] });
 });

@@ -22,7 +22,7 @@ export interface DetachedProcess {
   /** True while it lives. */
   isThere: boolean;
   /** Says how it is to go on. */
-  say(word: 'succeed' | 'fail' | 'report' | 'boot'): void;
+  say(word: 'succeed' | 'fail' | 'report' | 'boot' | 'exit' | 'crash' | 'exhaust'): void;
 }
 
 export interface DetachedRun {

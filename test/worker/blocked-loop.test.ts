@@ -49,15 +49,16 @@ test('a handler that blocks the event loop keeps its task, and its neighbours th
   await looker.close();
 });
 
-test('a handler that blocks the event loop is named, with its task', async () => {
-  class Handlers {
-    @TaskHandler('computes')
-    computes(): void {
-      const endAt = performance.now() + 500;
-      while (performance.now() < endAt);
-    }
+class Computing {
+  @TaskHandler('computes')
+  computes(): void {
+    const endAt = performance.now() + 500;
+    while (performance.now() < endAt);
   }
-  const { queue, events, close } = await startApp(database, { handlers: [Handlers], maxLoopDelayMs: 200 });
+}
+
+test('a handler that blocks the event loop is named, with its task', async () => {
+  const { queue, events, close } = await startApp(database, { handlers: [Computing], maxLoopDelayMs: 200 });
   onTestFinished(close);
   const told: QueueEventMap['loop.blocked'][] = [];
   events.on('loop.blocked', (event) => told.push(event));
@@ -65,4 +66,29 @@ test('a handler that blocks the event loop is named, with its task', async () =>
   await until(async () => told.length > 0, 'it is told');
   expect(told[0]).toMatchObject({ tasks: [{ id, topic: 'computes' }] });
   expect(told[0]?.blockedMs).toBeGreaterThan(200);
+});
+
+test('a worker knows how late its event loop was, and how often it has paused its claims for that', async () => {
+  const { queue, worker, close } = await startApp(database, {
+    handlers: [Computing],
+    maxLoopDelayMs: 200,
+    pauseWhileBlocked: true,
+  });
+  await queue.insertTask({ topic: 'computes' });
+  const delay = await until(async () => {
+    const now = worker.loopDelay;
+    return now && now.maxMs > 200 && now;
+  }, 'the delay to be known');
+  // What is left of 500 ms after the look before, which comes every 50 ms.
+  expect(delay.maxMs).toBeGreaterThanOrEqual(400);
+  expect(delay.pauses).toBeGreaterThanOrEqual(1);
+  expect(delay.p99Ms).toBeLessThanOrEqual(delay.maxMs);
+  await close();
+  expect(worker.loopDelay).toBeUndefined();
+});
+
+test('one that does not watch its event loop knows nothing of it', async () => {
+  const { worker, close } = await startApp(database, { maxLoopDelayMs: 0 });
+  onTestFinished(close);
+  expect(worker.loopDelay).toBeUndefined();
 });

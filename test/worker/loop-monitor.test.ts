@@ -90,3 +90,18 @@ test('one that stops is silent, and keeps no slot from being filled', () => {
   tick(5_000);
   expect(told).toEqual([]);
 });
+
+test('of the last minute it is known how late the event loop was, and of all time how often claims have paused', () => {
+  const { monitor, tick } = watch(true);
+  expect(monitor.delay).toBeUndefined();
+  tick(900);
+  expect(monitor.delay).toEqual({ p99Ms: 900, maxMs: 900, pauses: 1 });
+  tick(900);
+  for (let look = 0; look < 1_187; look += 1) tick(1);
+  for (let look = 0; look < 11; look += 1) tick(30);
+  expect(monitor.delay).toEqual({ p99Ms: 30, maxMs: 900, pauses: 1 });
+  tick(0);
+  tick(0);
+  tick(700);
+  expect(monitor.delay).toEqual({ p99Ms: 1, maxMs: 700, pauses: 2 });
+});

@@ -4,6 +4,7 @@ import { longestLeaseMs, leaseMs, type MissingWorkers, type WorkerRegistry } fro
 import type { LeaseThread, ProcessGuard } from '../lease-protocol.js';
 import type { Liveness, LivenessWatcher, Routine } from '../liveness.js';
 import { Lease } from './lease.js';
+import { refuseUnsendable } from './sendable-config.js';
 
 /** A lease is renewed so often while it lasts. */
 const renewals = 4;
@@ -25,12 +26,14 @@ export class LeaseLiveness implements Liveness {
   #restoredAt = -Infinity;
   #lease: Lease | undefined;
 
+  /** @throws {TarefaError} `OPTIONS_INVALID` when the thread cannot be given the configuration of its connection */
   constructor(
     thread: LeaseThread,
     workers: Pick<WorkerRegistry, 'renewLease' | 'findMissing' | 'runAlone'>,
     graceMs: number,
     guard?: ProcessGuard,
   ) {
+    refuseUnsendable(thread.database.config);
     this.#thread = thread;
     this.#workers = workers;
     this.#graceMs = graceMs;
@@ -47,6 +50,8 @@ export class LeaseLiveness implements Liveness {
 
   async hold(workerId: WorkerId, watcher: LivenessWatcher): Promise<boolean> {
     const forMs = this.#guard ? longestLeaseMs : leaseMs;
+    // Handlers may block the event loop from now on: the thread must be able to connect without it.
+    const password = await this.#thread.password?.();
     const sentAt = process.hrtime.bigint();
     await this.#workers.renewLease(workerId, forMs);
     this.#workerId = workerId;
@@ -58,6 +63,7 @@ export class LeaseLiveness implements Liveness {
     const renewMs = forMs / renewals;
     this.#lease = new Lease({
       thread: this.#thread,
+      password,
       workerId,
       renewMs,
       leaseMs: forMs,

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { TarefaError } from '../../errors.js';
-import type { LeaseOrders, LeaseReport, LeaseThread } from '../lease-protocol.js';
+import { failureMessage } from '../../values/failure-text.js';
+import type { LeaseOrders, LeaseReport, LeaseThread, LeaseWord } from '../lease-protocol.js';
 
 export interface LeaseParts extends Omit<LeaseOrders, 'renewedAt' | 'database' | 'wasLost'> {
   readonly thread: LeaseThread;
@@ -18,6 +18,8 @@ const againMs = 1_000;
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #renewedAt = new BigInt64Array(new SharedArrayBuffer(8));
+  /** The last one that was given. */
+  #password: string | undefined;
   #worker: Worker | undefined;
   #ended: Promise<void> | undefined;
   #again: NodeJS.Timeout | undefined;
@@ -27,6 +29,7 @@ export class Lease {
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
+    this.#password = parts.password;
   }
 
   /** True while no worker can have called this one lost: read from memory, so it costs nothing. */
@@ -55,7 +58,7 @@ export class Lease {
     const worker = this.#worker;
     if (!worker) return;
     this.#worker = undefined;
-    worker.postMessage('stop');
+    tell(worker, { type: 'stop' });
     const timer = setTimeout(() => void worker.terminate(), goodbyeMs);
     await this.#ended;
     clearTimeout(timer);
@@ -65,12 +68,19 @@ export class Lease {
     const { lost: _lost, restored: _restored, thread, ...orders } = this.#parts;
     const { database } = thread;
     const wasLost = this.#failure !== undefined;
-    const workerData: LeaseOrders = { ...orders, database, renewedAt: this.#renewedAt.buffer, wasLost };
-    const worker = openThread(thread.module, workerData);
+    const workerData: LeaseOrders = {
+      ...orders,
+      database,
+      password: this.#password,
+      renewedAt: this.#renewedAt.buffer,
+      wasLost,
+    };
+    const worker = new Worker(thread.module, { workerData });
     this.#worker = worker;
     worker.on('message', (report: LeaseReport) => {
       if (report.type === 'failed') this.#failed(report.error);
-      else this.#restored();
+      else if (report.type === 'restored') this.#restored();
+      else void this.#givePassword(worker);
     });
     let failure: unknown = new Error('the thread that renews the lease ended');
     worker.on('error', (error) => (failure = error));
@@ -80,6 +90,16 @@ export class Lease {
         this.#gone(failure);
       });
     });
+  }
+
+  async #givePassword(worker: Worker): Promise<void> {
+    try {
+      const password = (await this.#parts.thread.password?.()) ?? '';
+      this.#password = password;
+      tell(worker, { type: 'password', password });
+    } catch (error) {
+      tell(worker, { type: 'no password', error: new Error(failureMessage(error)) });
+    }
   }
 
   #failed(error: unknown): void {
@@ -107,17 +127,6 @@ export class Lease {
   }
 }
 
-/** Only plain values reach a thread. */
-function openThread(module: URL, workerData: LeaseOrders): Worker {
-  try {
-    return new Worker(module, { workerData });
-  } catch (cause) {
-    throw new TarefaError(
-      'OPTIONS_INVALID',
-      `the connection goes through a pooler, so a thread must keep this worker's lease, but the connection's ` +
-        `configuration cannot be passed to it (${String(cause)}): leave functions out of it, or set sessionConnection ` +
-        `to a direct address`,
-      { cause },
-    );
-  }
+function tell(worker: Worker, word: LeaseWord): void {
+  worker.postMessage(word);
 }

@@ -21,6 +21,9 @@ export interface ChildPoolParts {
 /** The option that says how many there are. */
 const sizeOption = { thread: 'threads', process: 'processes' } as const;
 
+/** Of each thread or process: what the application of one opens that has no worker. */
+const mostConnections = { postgres: 2, mysql: 4 } as const;
+
 /**
  * The threads or processes of isolated handlers: as many as the option says, started ahead of tasks, used again, and replaced when
  * they have ended.
@@ -117,8 +120,9 @@ export class ChildPool implements Limit {
 
   #report({ stoppedJobs }: ChildReady): void {
     const [kind, option, size] = [this.#kind, sizeOption[this.#kind], this.#size];
+    const connections = size * mostConnections[this.#parts.options.connection.driver];
     this.#parts.events.emit('notice', {
-      message: `isolated handlers run in up to ${size} ${option}`,
+      message: `isolated handlers run in up to ${size} ${option}, which open up to ${connections} connections to the database`,
     });
     if (size > processorsLeft) {
       this.#warn(

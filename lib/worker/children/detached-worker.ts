@@ -20,6 +20,8 @@ export interface DetachedWorkerParts {
   readonly version: string;
   /** Tells the parent; rejects when that is gone. */
   readonly tell: (report: DetachedReport) => Promise<void>;
+  /** Told before its handler is called. */
+  readonly handlerBegins: () => void;
   /** Told when its handler has ended. */
   readonly handlerEnded: () => void;
   /** Ends the process, whose handler does not stop. */
@@ -73,6 +75,7 @@ export class DetachedWorker {
     await tell({ type: 'registered', workerId: id });
     this.#isTakingOver = true;
     if (await this.#takeOver(claimed, parent, id)) {
+      this.#parts.handlerBegins();
       dispatcher.runOnly(claimed);
       await tell({ type: 'taken over' }).catch(() => undefined);
       await this.#finish(registered);

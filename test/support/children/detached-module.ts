@@ -1,9 +1,10 @@
 import 'reflect-metadata';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Injectable, Module } from '@nestjs/common';
-import { QueueModule, TaskHandler, type TaskContext } from '../../../lib/index.js';
+import { QueueModule, TaskHandler, type PostgresConnection, type TaskContext } from '../../../lib/index.js';
+import { exhaust } from '../exhaust.js';
 import { leaveEffect } from '../leave-effect.js';
 
 /**
@@ -26,7 +27,7 @@ const detached = {
 
 @Injectable()
 export class DetachedHandlers {
-  /** Goes on until the test says how it is to end. */
+  /** Goes on until the test says how it is to end, also after it was told to stop. */
   @TaskHandler('long', detached)
   async long(_: unknown, ctx: TaskContext): Promise<object> {
     const { id, firstAttemptId, attempt } = ctx.task;
@@ -38,6 +39,9 @@ export class DetachedHandlers {
     for await (const word of createInterface(socket)) {
       if (word === 'report') ctx.progress(0.5);
       if (word === 'fail') throw new Error('told to fail');
+      if (word === 'exit') process.exit(3);
+      if (word === 'crash') process.kill(process.pid, 'SIGSEGV');
+      if (word === 'exhaust') exhaust();
       if (word === 'succeed') break;
     }
     await leaveEffect(ctx);
@@ -62,6 +66,18 @@ export class DetachedHandlers {
   inline(): void {}
 }
 
+/** Of a configuration that has a function under that name. */
+function connection(functionOf: string | undefined): PostgresConnection {
+  const url = process.env['DATABASE_URL'] ?? '';
+  if (functionOf === undefined) return url;
+  const { hostname: host, port, username: user, password: text, pathname } = new URL(url);
+  const password = decodeURIComponent(text);
+  const config = { host, port: Number(port), user, database: pathname.slice(1), password };
+  return functionOf === 'password'
+    ? { ...config, password: () => password }
+    : { ...config, stream: () => new Socket() };
+}
+
 @Module({ providers: [DetachedHandlers] })
 class ProvidingModule {}
 
@@ -70,7 +86,7 @@ class ProvidingModule {}
     ProvidingModule,
     QueueModule.forRootAsync({
       useFactory: () => ({
-        connection: process.env['DATABASE_URL'] ?? '',
+        connection: connection(process.env['DETACHED_CONNECTION']),
         queue: 'tasks',
         ...(JSON.parse(process.env['QUEUE_OPTIONS'] ?? '{}') as object),
       }),

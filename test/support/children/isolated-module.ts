@@ -15,21 +15,20 @@ import {
 import { z } from 'zod';
 import {
   Ctx,
-  DeadSubscriber,
-  DeadTaskHandler,
   fromMysql2,
   Payload,
   QueueClient,
   QueueModule,
   RetryIn,
-  Subscriber,
   TaskHandler,
   UnrecoverableError,
   type SqlHandle,
   type TaskContext,
 } from '../../../lib/index.js';
+import { exhaust } from '../exhaust.js';
 import { leaveEffect } from '../leave-effect.js';
 import { onPostgres, ownSql } from '../run-database.js';
+import { twins } from './twins.js';
 
 /**
  * Isolated handlers of the queue `tasks`, and the module that a thread makes an application of. Its database is in
@@ -97,11 +96,6 @@ async function inOwnTransaction<T>(work: (tx: SqlHandle) => Promise<T>): Promise
   await client.query('commit');
   await client.end();
   return done;
-}
-
-function exhaust(): void {
-  const kept: string[][] = [];
-  for (;;) kept.push(Array.from({ length: 10_000 }, (_, index) => `text ${index}`));
 }
 
 /** Says and returns more than is kept; between the two it waits until it is told to stop. */
@@ -195,27 +189,6 @@ export class IsolatedHandlers {
   @TaskHandler('later', { isolate: 'thread', maxAttempts: 2 })
   later(): never {
     throw new RetryIn(3_600_000);
-  }
-
-  @TaskHandler('give up', isolated)
-  giveUp(): never {
-    throw new Error('given up');
-  }
-
-  @DeadTaskHandler('give up', isolated)
-  gaveUp(payload: unknown, { task }: TaskContext): object {
-    return { ...here(), payload, dead: task.dead };
-  }
-
-  @Subscriber('mail', { ...isolated, topic: 'placed' })
-  mail(payload: unknown, { subscription }: TaskContext): object {
-    if (payload === 'fail') throw new Error('no mail');
-    return { ...here(), payload, id: subscription?.id };
-  }
-
-  @DeadSubscriber('mail', isolated)
-  noMail(payload: unknown, { subscription }: TaskContext): object {
-    return { ...here(), payload, id: subscription?.id };
   }
 
   /** Runs until the test says `release`. */
@@ -348,6 +321,14 @@ export class ProcessHandlers {
     return { pid: process.pid, isMainThread };
   }
 
+  /** Never lets the event loop run again, after a task of its own has told where. */
+  @TaskHandler('process block', { isolate: 'process', maxAttempts: 1 })
+  async block(_: unknown, ctx: TaskContext): Promise<void> {
+    await leaveEffect(ctx);
+    await this.queue.insertTask({ topic: 'blocking', payload: { pid: process.pid } });
+    for (;;);
+  }
+
   @TaskHandler('process too much', { isolate: 'process', maxAttempts: 1 })
   tooMuch(_: unknown, ctx: TaskContext): Promise<object> {
     return tooMuch(ctx);
@@ -360,7 +341,7 @@ export class ProcessHandlers {
   }
 }
 
-@Module({ providers: [Greeting, IsolatedHandlers, ProcessHandlers] })
+@Module({ providers: [Greeting, IsolatedHandlers, ProcessHandlers, ...Object.values(twins)] })
 class ProvidingModule {}
 
 @Module({

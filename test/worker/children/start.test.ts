@@ -8,6 +8,7 @@ import { DeadTaskHandler, TaskHandler } from '../../../lib/index.js';
 import { resolveIsolation } from '../../../lib/options/isolation-options.js';
 import { OptionCheck } from '../../../lib/options/option-check.js';
 import { inherited } from '../../../lib/worker/children/child.js';
+import { onPostgres } from '../../support/run-database.js';
 import { nextEvent } from '../../support/waiting.js';
 import { useQueue } from '../queue-bench.js';
 import { childFile, useIsolated } from './isolated-bench.js';
@@ -186,7 +187,11 @@ test('one processor is left to the event loop unless more threads are asked for,
     autoStart: false,
   });
   const warned = nextEvent(events, 'warning');
+  const noticed = nextEvent(events, 'notice', ({ message }) => message.includes('isolated'));
   await worker.start();
+  expect((await noticed).message).toBe(
+    `isolated handlers run in up to ${threads} threads, which open up to ${(onPostgres ? 2 : 4) * threads} connections to the database`,
+  );
   expect((await warned).message).toContain(`isolation.threads is ${threads}, but this machine has only`);
 });
 

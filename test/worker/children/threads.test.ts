@@ -200,29 +200,3 @@ test('pipe and schema of an isolated handler change its payload, or refuse it as
     expect(here).toMatchObject({ ...refused, mensagem: there.mensagem });
   }
 });
-
-test('a dead twin runs in a thread as well', async () => {
-  const { queue } = await isolated.start();
-  const task = await queue.insertTask({ topic: 'give up', payload: 'data' });
-  const [, dead] = await bench.endedChain(task, 2);
-  expect(dead).toMatchObject({ status: 'sucesso', dead: true });
-  expect(await resultOf(String(dead?.id))).toEqual({ ...inThread, payload: 'data', dead: true });
-});
-
-test('subscribers and their dead twins do, with the subscription', async () => {
-  const { queue } = await isolated.start();
-  await queue.insertTaskPubSub({ topic: 'placed', payload: 'letter' });
-  await queue.insertTaskPubSub({ topic: 'placed', payload: 'fail' });
-  const deliveries = await until(async () => {
-    const { rows } = await bench.pool.query<AttemptRow>(
-      "select * from tasks where subscriber_id = 'mail' and status in ('sucesso', 'falha') order by id",
-    );
-    return rows.length === 3 && rows;
-  }, 'two deliveries and a dead one');
-  const succeeded = deliveries.filter(({ status }) => status === 'sucesso');
-  const results = await Promise.all(succeeded.map(({ id }) => resultOf(id)));
-  expect(results).toEqual([
-    { ...inThread, payload: 'letter', id: 'mail' },
-    { ...inThread, payload: 'fail', id: 'mail' },
-  ]);
-});

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Connection } from 'mysql2';
 import {
   endProcessIn,
+  limitHandler,
   type LeaseOrders,
   type LeaseReport,
   type ProcessGuard,
@@ -28,7 +29,7 @@ let failing = wasLost;
 let isEnding = false;
 
 parentPort?.on('message', () => stopping.abort());
-if (guard?.afterMs !== undefined) endProcessIn(guard.afterMs, guard);
+if (guard) limitHandler(guard);
 while (!stopping.signal.aborted) {
   await renew();
   await pause(renewMs, undefined, { signal: stopping.signal }).catch(() => undefined);

@@ -3,19 +3,25 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Client } from 'pg';
 import {
   endProcessIn,
+  limitHandler,
   type LeaseOrders,
   type LeaseReport,
+  type LeaseWord,
   type ProcessGuard,
 } from '../../../coordination/lease-protocol.js';
 import { isCancelled, renewLease } from '../statements/workers.js';
 import type { LeaseDatabase } from './lease-orders.js';
 import { Sockets } from './sockets.js';
 
+/** How long to wait for a password. */
+const passwordMs = 2_000;
+
 /**
  * Runs in a thread of its own, so that a handler that blocks the event loop loses no lease: renews it until it
  * is told to stop.
  */
-const { database, workerId, renewMs, leaseMs, renewedAt, wasLost, guard } = workerData as LeaseOrders;
+const orders = workerData as LeaseOrders;
+const { database, workerId, renewMs, leaseMs, renewedAt, wasLost, guard } = orders;
 const { config, workers, queue } = database as LeaseDatabase;
 const renewed = new BigInt64Array(renewedAt);
 const stopping = new AbortController();
@@ -23,9 +29,17 @@ const sockets = new Sockets();
 let client: Client | undefined;
 let failing = wasLost;
 let isEnding = false;
+/** The last one that was given; undefined where it stands in the configuration. */
+let { password } = orders;
+let isFirstConnection = true;
+let hearAnswer: ((answer: LeaseWord) => void) | undefined;
 
-parentPort?.on('message', () => stopping.abort());
-if (guard?.afterMs !== undefined) endProcessIn(guard.afterMs, guard);
+parentPort?.on('message', (word: LeaseWord) => {
+  if (word.type === 'stop') stopping.abort();
+  if (word.type === 'password') ({ password } = word);
+  hearAnswer?.(word);
+});
+if (guard) limitHandler(guard);
 while (!stopping.signal.aborted) {
   await renew();
   await pause(renewMs, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -65,6 +79,7 @@ async function connect(): Promise<Client> {
   const opened = new Client({
     stream: sockets.open,
     ...config,
+    ...(password !== undefined && { password: nextPassword }),
     query_timeout: leaseMs / 2,
     connectionTimeoutMillis: leaseMs / 2,
   });
@@ -73,6 +88,18 @@ async function connect(): Promise<Client> {
   });
   await opened.connect();
   return opened;
+}
+
+/** That of the start, then a new one each time; the last one while the event loop is blocked that would have to give it. */
+async function nextPassword(): Promise<string> {
+  if (!isFirstConnection) {
+    const answered = new Promise<LeaseWord>((resolve) => (hearAnswer = resolve));
+    report({ type: 'password wanted' });
+    const answer = await Promise.race([answered, pause(passwordMs)]);
+    if (answer?.type === 'no password') throw answer.error;
+  }
+  isFirstConnection = false;
+  return password ?? '';
 }
 
 function report(message: LeaseReport): void {
