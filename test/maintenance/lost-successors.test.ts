@@ -143,7 +143,9 @@ test.each([
     'no-next-attempt',
     async (admin: QueueAdmin, id: string) => {
       const run = admin.bulk('retry');
-      for await (const done of run.run(await run.plan({ ids: [id] }))) expect(done).toBe(1);
+      const counts: number[] = [];
+      for await (const done of run.run(await run.plan({ ids: [id] }))) counts.push(done);
+      return counts;
     },
   ],
   ['bury', 'agendada', 'no-dead-task', (admin: QueueAdmin, id: string) => admin.bury(id)],

@@ -51,10 +51,10 @@ export function openConnections(
   const ages = { suspect: renew, maxAgeMs: works ? undefined : maxAgeMs };
   const checks: (() => void)[] = [];
   const moved = (): void => checks.forEach((check) => check());
-  const watching = ({ lost, restored }: ControlWatcher): ControlWatcher => ({
-    lost,
+  const watching = (told: ControlWatcher): ControlWatcher => ({
+    lost: (error) => told.lost(error),
     restored: () => {
-      restored();
+      told.restored();
       moved();
     },
     refused: () => {
