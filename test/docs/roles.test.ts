@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { Client } from 'pg';
 import { afterAll, expect, test } from 'vitest';
@@ -6,6 +8,7 @@ import { QueueClient, Subscriber, type TaskContext } from '../../lib/index.js';
 import { column } from '../../lib/storage/columns.js';
 import { runCli } from '../cli/support.js';
 import { useDatabase } from '../support/database.js';
+import { makeTemporaryFolder } from '../support/folders.js';
 import { createQueue, startApp, type QueueApp, type QueueAppOptions } from '../support/queue-app.js';
 import { until } from '../support/waiting.js';
 import { act, ask } from '../dashboard/kit/ask.js';
@@ -296,9 +299,18 @@ test('the operator role can do all that the dashboard and the command line offer
   const env = { DATABASE_URL: as(operator), QUEUE_TABLE: queue };
   const run = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await runCli(args, { env });
-    expect([args, code, stderr.replaceAll(/^The payload is hidden.*\n/gm, '').trim()]).toEqual([args, 0, '']);
+    expect([
+      args,
+      code,
+      stderr.replaceAll(/^(The payload is hidden|It is shown only once).*\n/gm, '').trim(),
+    ]).toEqual([args, 0, '']);
     return stdout;
   };
+  const file = join(await makeTemporaryFolder(), 'tasks');
+  await writeFile(file, '{"topic":"nobody"}\n');
+  await run('insert', '--file', file);
+  await run('publish', '--topic', 'order-placed');
+  await run('check');
   const later = '--delay 1h'.split(' ');
   for (const action of ['cancel', 'bury', 'run-now', 'delete']) {
     const [id = ''] = /\d+/.exec(await run('insert', '--topic', 'nobody', ...later)) ?? [];
@@ -318,9 +330,11 @@ test('the operator role can do all that the dashboard and the command line offer
   for (const action of ['pause', 'resume', 'run']) await run('schedules', action, 'nightly');
   await run('schedules', 'change', 'nightly', '--missed', 'skip');
   await run('subscriptions', 'add', 'mail', 'sold');
-  await run('subscriptions', 'disable', 'mail');
+  for (const action of ['disable', 'enable']) await run('subscriptions', action, 'mail');
   await grant(forSecrets);
-  await run('subscriptions', 'remove', 'mail');
+  const receiver = await startReceiver((_, response) => response.end());
+  await run('subscriptions', 'add', 'partner', 'sold', '--webhook', receiver.url);
+  await run('subscriptions', 'secret', 'partner');
   await run('purge');
   await run('halt');
   expect(JSON.parse(await run('status', '--json'))).toMatchObject({ unknown: [] });
@@ -328,6 +342,7 @@ test('the operator role can do all that the dashboard and the command line offer
     queue,
     schema: 'check',
     worker: false,
+    webhooks: { allowedAddresses: ['127.0.0.1'] },
     dashboard: { actions: true },
   });
   for (const path of ['overview', 'counts', 'tasks', 'schedules', 'subscriptions', 'history']) {
@@ -335,7 +350,12 @@ test('the operator role can do all that the dashboard and the command line offer
   }
   expect((await act(app.url, 'pause', { topic: 'a', paused: true })).status).toBe(200);
   expect((await act(app.url, 'run-schedule', { id: 'nightly' })).status).toBe(200);
+  for (const action of ['create-secret', 'ping']) {
+    expect([action, (await act(app.url, action, { id: 'partner' })).status]).toEqual([action, 200]);
+  }
+  expect(receiver.requests).toHaveLength(1);
   await app.close();
+  for (const id of ['mail', 'partner']) await run('subscriptions', 'remove', id);
   await run('schedules', 'remove', 'nightly');
   // A worker's page may not.
   const page = await startDashboardApp(as(worker), { queue, schema: 'check', dashboard: { actions: true } });
