@@ -37,8 +37,6 @@ export interface MysqlCoordinationParts {
   /** False in a process that only produces, and where workers are to poll. */
   readonly listens: boolean;
   readonly graceMs: number;
-  /** Has that called when the connections that claim may lead to another server than before. */
-  readonly whenMoved?: ((check: () => void) => void) | undefined;
   readonly warn: (message: string) => void;
 }
 
@@ -71,14 +69,12 @@ export class MysqlCoordination {
 
   /** For one worker. */
   makeLiveness(): Liveness {
-    const { config, sessions, sessionKey, tables, graceMs, whenMoved } = this.#parts;
+    const { config, sessions, sessionKey, tables, graceMs } = this.#parts;
     const workers = this.#parts.workers();
     if (this.#lease !== undefined) return this.makeLease();
     const use = sessions.use(sessionKey, namedConfig(config, 'session'));
     this.#uses.push(use);
-    const liveness = new SessionLiveness(use, workers, tables().qualifiedName, graceMs);
-    whenMoved?.(() => void liveness.checkPlace());
-    return liveness;
+    return new SessionLiveness(use, workers, tables().qualifiedName, graceMs);
   }
 
   /** For a worker whose session does not show that it lives. */

@@ -49,7 +49,7 @@ export async function openMysql(
   const mysql = await loadMysql2();
   const place = startPlace(address);
   const warn = (message: string): void => events.emit('warning', { message });
-  const { config, whenMoved, ...connections } = openConnections(mysql, {
+  const { config, ...connections } = openConnections(mysql, {
     connection: address,
     dialect,
     poolSize: options.poolSize,
@@ -80,7 +80,6 @@ export async function openMysql(
       workers: () => database.workers,
       listens: options.worker && options.wake === 'kill' && !remoteBell,
       graceMs: options.recoveryTiming.graceMs,
-      whenMoved,
       warn,
     }),
   );

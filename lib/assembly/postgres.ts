@@ -148,9 +148,7 @@ export class PostgresStorage implements OpenedStorage {
     const { graceMs } = options.recoveryTiming;
     const { tables } = this.schema;
     if (routing.session === undefined && options.worker) return this.#lease();
-    const liveness = new SessionLiveness(sessionUse(), workers, tables.qualifiedName, graceMs);
-    this.#connections.whenMoved(() => void liveness.checkPlace());
-    return liveness;
+    return new SessionLiveness(sessionUse(), workers, tables.qualifiedName, graceMs);
   }
 
   detachedLiveness(guard: ProcessGuard): Liveness {

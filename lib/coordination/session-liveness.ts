@@ -94,20 +94,10 @@ export class SessionLiveness implements Liveness {
     });
     if (!found?.missing.includes(this.#workerId)) return found;
     // Such as after a failover that has cut no connection. Whoever sees no lock of its own sees none of the others.
-    leaveReplaced(session);
+    session.leave(
+      new Error("this worker's lock is not held on the server that has its tasks: the server was replaced"),
+    );
     return undefined;
-  }
-
-  /**
-   * What claims may lead to another server than before: moves the session there, if its lock is not held where the tasks are. Looks
-   * for others find that out as well, but not every worker makes them. Never rejects: it is called again when the database answers.
-   */
-  async checkPlace(): Promise<void> {
-    const session = this.#session;
-    if (!this.alive || !session) return;
-    const look = { looker: this.#workerId, others: [], graceMs: 0 };
-    const found = await this.#workers.findMissing(look).catch(() => undefined);
-    if (found?.missing.includes(this.#workerId) && this.alive) leaveReplaced(session);
   }
 
   async release(): Promise<void> {
@@ -136,10 +126,4 @@ export class SessionLiveness implements Liveness {
   get #key(): string {
     return livenessPrefix(this.#qualifiedTable) + this.#workerId;
   }
-}
-
-function leaveReplaced(session: Session): void {
-  session.leave(
-    new Error("this worker's lock is not held on the server that has its tasks: the server was replaced"),
-  );
 }

@@ -4,7 +4,7 @@ import { QueueAdmin, TaskHandler } from '../../lib/index.js';
 import { queueTables } from '../../lib/storage/postgres/identifiers.js';
 import { queueStatements } from '../../lib/storage/postgres/statements.js';
 import { holdTimers } from '../support/held-timers.js';
-import { startApp, type QueueAppOptions } from '../support/queue-app.js';
+import { startApp } from '../support/queue-app.js';
 import { deferred, until } from '../support/waiting.js';
 import { startSwitch, type AddressSwitch } from './kit/address-switch.js';
 import { startCluster, type Cluster } from './kit/cluster.js';
@@ -90,68 +90,6 @@ test('servers that swap roles and cut no connection cost no worker its place, an
     // What people look at is the new server, too.
     expect(await admin.find('1')).toMatchObject({ current: { status: 'succeeded' } });
     await one.queue.insertTask({ topic: 'quick' });
-  } finally {
-    await client.end();
-    await Promise.all([one.close(), other.close()]);
-  }
-}, 60_000);
-
-test('workers with recovery: false move to the new server at their polls, with their places and what they run', async () => {
-  const database = await primary.createDatabase();
-  const place = new URL(database.url);
-  const through = new URL(place);
-  through.port = String(address.port);
-  const finish = deferred();
-  const started: string[] = [];
-  class Handlers {
-    @TaskHandler('slow')
-    async slow(): Promise<void> {
-      started.push('slow');
-      await finish.promise;
-    }
-    @TaskHandler('quick')
-    quick(): void {
-      started.push('quick');
-    }
-  }
-  const pollIntervalMs = 6_543;
-  const timers = holdTimers((ms) => ms === pollIntervalMs);
-  const options = {
-    handlers: [Handlers],
-    recovery: false,
-    pollIntervalMs,
-    shutdownTimeoutMs: 1_000,
-  } as const satisfies QueueAppOptions;
-  const one = await startApp({ ...database, url: through.href }, options);
-  const other = await startApp({ ...database, url: through.href }, options);
-  await one.queue.insertTask({ topic: 'slow' });
-  await until(async () => started.includes('slow'), 'the slow task runs');
-
-  await failOver();
-  place.port = String(standby.port);
-  const client = new Client({ connectionString: place.href });
-  await client.connect();
-  try {
-    const locks = async (): Promise<unknown> =>
-      (await client.query(`select from pg_locks where locktype = 'advisory' and granted`)).rowCount;
-    await until(async () => {
-      for (let left = timers.waiting; left > 0; left -= 1) timers.ringFirst();
-      return (await locks()) === 2;
-    }, 'both workers hold their places on the new server');
-    await client.query(`insert into tasks (processo) values ('quick')`);
-    await until(async () => {
-      for (let left = timers.waiting; left > 0; left -= 1) timers.ringFirst();
-      return started.includes('quick');
-    }, 'a new task starts');
-    finish.resolve();
-    const rows = async (): Promise<Record<string, unknown>[]> =>
-      (await client.query('select processo, status, tentativa from tasks order by id')).rows;
-    await until(async () => (await rows()).every(({ status }) => status === 'sucesso'), 'both have ended');
-    expect(await rows()).toMatchObject([
-      { processo: 'slow', tentativa: 1 },
-      { processo: 'quick', tentativa: 1 },
-    ]);
-    expect(started).toEqual(['slow', 'quick']);
   } finally {
     await client.end();
     await Promise.all([one.close(), other.close()]);

@@ -37,7 +37,6 @@ import {
   snoozeAttempts,
 } from './attempt-ends.js';
 import { readHandledDead } from './claims/unattended-ids.js';
-import type { TextRow } from './connections/answers.js';
 import { repeated, type Run } from './connections/transactions.js';
 import { classifyError } from './mysql-errors.js';
 import type { ServerAccess } from './other-ways.js';
@@ -49,7 +48,6 @@ import { lockDue, lookAtSchedule, promote } from './statements/promote.js';
 import { handOver } from './statements/release.js';
 import { findUnfollowed } from './statements/unfollowed.js';
 import { deadForUs, idleLook, nextRoute } from './statements/waiting.js';
-import { writeNothing } from './statements/workers.js';
 import { explainFanOut, noSubscriptions } from './transaction-errors.js';
 import { walkRoutes } from './walk-routes.js';
 
@@ -154,15 +152,8 @@ export class MysqlAttempts implements AttemptStore {
     asksHeld: boolean,
     { ranges, deadRoutes, unknown }: AwaitedRoutes,
   ): Promise<NextDue> {
-    const isWatched = this.#access.dialect.name === 'mysql';
-    const { text, values } = idleLook(this.#access.tables, ranges, workerId, asksHeld, isWatched);
-    const look = async (): Promise<TextRow | undefined> => (await this.#access.ask(text, values))[0];
-    let row = await look();
-    if (readBoolean(row?.['is_reader'])) {
-      // It is refused there, so that what comes next is asked where connections lead now.
-      await this.#access.ask(writeNothing(this.#access.tables));
-      row = await look();
-    }
+    const { text, values } = idleLook(this.#access.tables, ranges, workerId, asksHeld);
+    const [row] = await this.#access.ask(text, values);
     const isDue =
       readBoolean(row?.['pending']) || (readBoolean(row?.['dead']) && (await this.#isDeadForUs(deadRoutes)));
     const scheduled = row?.['next_due_ms'] == null ? undefined : Number(row['next_due_ms']);

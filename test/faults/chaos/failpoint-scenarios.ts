@@ -270,6 +270,7 @@ export const withoutScenario: Readonly<Record<string, string>> = {
   'endpoints.moveSecrets': 'one statement of an operator, repeatable: test/webhooks/moved-subscription',
   'endpoints.forget': 'as endpoints.reactivate',
   'schedules.due': 'only reads, when a schedule may be due',
+  'schedules.compare': 'only reads',
   'schedules.declare': 'repeatable, at a start',
   'schedules.clock': 'only reads',
   'schedules.list': 'only reads',

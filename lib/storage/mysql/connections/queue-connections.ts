@@ -21,13 +21,6 @@ export interface ConnectionsRequest {
   readonly warn: (message: string) => void;
 }
 
-/** The connections of a queue, and how they are opened. */
-interface OpenedConnections extends MysqlConnections {
-  readonly config: ConnectionOptions;
-  /** Has that called when the connections that claim may lead to another server than before. */
-  readonly whenMoved: (check: () => void) => void;
-}
-
 /** Inserts, fan-out, changes by people and what they look at share these. */
 const ownSize = 4;
 
@@ -41,7 +34,7 @@ const maxAgeMs = 60_000;
 export function openConnections(
   mysql: Mysql2,
   { connection, dialect = mysqlDialect, poolSize, works, watcher, warn }: ConnectionsRequest,
-): OpenedConnections {
+): MysqlConnections & { readonly config: ConnectionOptions } {
   const config = mysqlConfig(connection);
   const { settings } = dialect;
   const renew = (): void => {
@@ -49,21 +42,14 @@ export function openConnections(
   };
   // The looks of a worker find out by themselves, every few seconds.
   const ages = { suspect: renew, maxAgeMs: works ? undefined : maxAgeMs };
-  const checks: (() => void)[] = [];
-  const moved = (): void => checks.forEach((check) => check());
-  const watching = (told: ControlWatcher): ControlWatcher => ({
-    lost: (error) => told.lost(error),
-    restored: () => {
-      told.restored();
-      moved();
-    },
-    refused: () => {
-      renew();
-      moved();
-    },
-  });
   const control = (name: string): ControlConnection =>
-    new ControlConnection(mysql, namedConfig(config, name), settings.own, watching(watcher(name)), dialect);
+    new ControlConnection(
+      mysql,
+      namedConfig(config, name),
+      settings.own,
+      { ...watcher(name), refused: renew },
+      dialect,
+    );
   const tasks = new OwnPool({
     mysql,
     config: namedConfig(config, 'pool'),
@@ -84,7 +70,6 @@ export function openConnections(
   });
   return {
     config,
-    whenMoved: (check) => void checks.push(check),
     dialect,
     tasks,
     own,

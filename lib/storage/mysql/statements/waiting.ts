@@ -114,15 +114,12 @@ export const handledDead = ({ workers }: Pick<QueueTables, 'workers'>): string =
  * What an idle worker asks: whether a live attempt waits in one of the ranges, or a dead one anywhere; when the next scheduled one
  * is due; whether it holds rows that it does not know of, and whether it was told to stop (null when its row is gone). A range is one entry of the index,
  * however many tasks wait on others.
- *
- * @param isWatched whether it says as well if the server only reads: another one may have taken its place
  */
 export function idleLook(
   { queue, workers }: Pick<QueueTables, 'queue' | 'workers'>,
   ranges: readonly RouteRange[],
   workerId: string,
   asksHeld: boolean,
-  isWatched = true,
 ): Asked {
   const worker = 'cast(? as signed)';
   const isWithin = `exists (
@@ -135,12 +132,7 @@ export function idleLook(
 select ${isPending} as pending,
   exists (select 1 from ${queue} f force index (dead_ready) where f.morta_pronta is not null) as dead,
   ${nextDueMs(queue)} as next_due_ms,
-  ${asksHeld ? holds : 'false'} as holding,${
-    isWatched
-      ? `
-  @@global.read_only not in ('0', 'OFF') as is_reader,`
-      : ''
-  }
+  ${asksHeld ? holds : 'false'} as holding,
   (select w.halt_at is not null from ${workers} w where w.id = ${worker}) as halted`,
     values: [
       ...ranges.flatMap(({ from, below }) => [from, below]),

@@ -105,10 +105,6 @@ export const isLeased = (row: string): string =>
 /** For how many whole seconds the server has run. In a select it would be found in different tables, or in none. */
 const upTime = `show global status like 'Uptime'`;
 
-/** Changes nothing: a server that only reads, as a former primary does, refuses it. */
-export const writeNothing = ({ workers }: Workers): string =>
-  named('write_nothing', `update ${workers} w set w.missed_at = w.missed_at where false`);
-
 /**
  * Four answers: the server's time up; none of an update of no row, which a server that only reads refuses; which of the workers that have started and not stopped, and of some others, hold neither
  * lock nor lease; and whether any is marked as missing, whether others run, and the server's clock. It reads the locks and takes none itself.

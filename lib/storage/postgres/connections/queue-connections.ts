@@ -49,8 +49,6 @@ export interface QueueConnections extends InsertConnections {
   readonly heedPolicies: () => void;
   /** Of all connections but the session, which other queues may share. */
   readonly sockets: Sockets;
-  /** Has that called when the connections that claim may lead to another server than before. */
-  readonly whenMoved: (check: () => void) => void;
   /** False where no session can listen or hold locks. */
   readonly canListen: boolean;
   /** A hold on the process's session. */
@@ -129,21 +127,13 @@ export function openConnections(
   // Handlers may hold every connection of the pool and wait for an insert of theirs, which must not wait for them.
   const spare = options.worker ? open('spare', 1) : undefined;
 
-  const checks: (() => void)[] = [];
-  const moved = (): void => checks.forEach((check) => check());
   const control = (connection: string): ControlConnection =>
     new ControlConnection(
       named(controlAddress, connection),
       {
         lost: (error) => events.emit('connection.lost', { connection, error }),
-        restored: () => {
-          events.emit('connection.restored', { connection });
-          moved();
-        },
-        refused: () => {
-          renew();
-          moved();
-        },
+        restored: () => events.emit('connection.restored', { connection }),
+        refused: renew,
       },
       controlAddress === main ? mainReach : 'direct',
     );
@@ -171,7 +161,6 @@ export function openConnections(
     heedPolicies: () => (settings = sessionSettings),
     control: controls,
     ...insertConnections(pool, spare, mainReach),
-    whenMoved: (check) => void checks.push(check),
     canListen: listenerAddress !== undefined,
     sessionUse: () => {
       const use: SessionUse = {

@@ -61,8 +61,7 @@ limit $3::int`,
 /**
  * All that an idle worker asks, by one statement: in how many milliseconds the next attempt is due that it serves, whether
  * it holds rows that it does not know of, whether it was told to stop (null when its row is gone), and which routes have pending attempts of which it
- * finds out whether they are its own. One probe per route, however many tasks wait on others. It asks for a row to write, and finds
- * none: so a server that only reads, as a former primary does, refuses it.
+ * finds out whether they are its own. One probe per route, however many tasks wait on others.
  *
  * Parameters: worker, or null to leave out what it holds, which takes long under an old snapshot; worker; where the ranges begin
  * and end in which it takes all live attempts; the routes whose dead attempts it takes; where those of the others begin and end;
@@ -93,7 +92,6 @@ select least(
 ) as next_due_ms,
 exists (select from ${queue} f where f.status = 'processando' and f.executor = $1::bigint) as holding,
 (select w.halt_at is not null from ${workers} w where w.id = $2::bigint) as halted,
-(select true from ${workers} w where false for key share) as writes,
 to_json(array(
   select heads.route from unnest($6::text[], $7::text[]) r (from_route, below)
   cross join lateral (${headsOf(queue, '$8::int')}
